@@ -1,0 +1,40 @@
+/*
+ * Requests and errors of the Query and JSON protocols.
+ *
+ *   query: POST /  Action=UpdateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName=web&VPCZoneIdentifier=subnet-a%2Csubnet-b
+ *   json:  POST /  X-Amz-Target: DynamoDB_20120810.Query   {"TableName":…}
+ */
+#ifndef AWS_PROTOCOL_H
+#define AWS_PROTOCOL_H
+
+#include "aws/service.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "net/http.h"
+
+/* Query and ec2Query. Build: begin, parameters, end. */
+struct query {
+	struct text form;
+	struct http_request *request;
+	struct arena *arena;
+};
+
+void query_begin(struct query *query, struct arena *arena, const struct aws_service *service, const char *operation,
+                 struct http_request *out);
+void query_add(struct query *query, const char *name, const char *value);
+/* "Name.member.1" and the like: `format` has one %zu for the 1-based position. */
+void query_add_list(struct query *query, const char *format, const char *const *values, size_t count);
+void query_end(struct query *query);
+
+/* awsJson: `body` NULL is {}. */
+void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation, const struct json *body,
+                      struct http_request *out);
+
+/*
+ * What kind of answer it is. True for 2xx. Otherwise fills `error` (kind, status, code, request id, message, retry_after_ms) from
+ * whatever the body is: XML, JSON, HTML, nothing; a transport error is taken over. Codes lose the Fault/Exception shape
+ * suffix only where the service itself drops it (Query).
+ */
+bool aws_check(const struct aws_service *service, const struct http_response *response, struct error *error);
+
+#endif

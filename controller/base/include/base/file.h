@@ -1,0 +1,20 @@
+/*
+ * Reading a small file whole: manifests, tokens, CA bundles, configuration.
+ *
+ * Errors: ERROR_ABSENT when it is not there, ERROR_INPUT when it cannot be read or is a directory, ERROR_LIMIT when it
+ * is larger than max_bytes; the sentence names the path and the reason, never the content.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+/* NUL-terminated copy in `arena`; "-" is standard input. */
+bool file_read(struct arena *arena, const char *path, size_t max_bytes, char **out, size_t *out_length,
+               struct error *error);
+
+#endif

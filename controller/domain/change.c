@@ -1,0 +1,53 @@
+#include "domain/change.h"
+
+static const char *const GUARD_NAMES[] = {
+	[GUARD_NONE] = "",
+	[GUARD_OTHER_ZONE] = "OtherZone",
+	[GUARD_LAST_SUBNET] = "LastSubnet",
+	[GUARD_OPERATOR] = "Operator",
+	[GUARD_BEING_DELETED] = "BeingDeleted",
+	[GUARD_PLACEMENT_GROUP] = "PlacementGroup",
+	[GUARD_NO_SUBNETS] = "NoSubnets",
+	[GUARD_MANAGED_BY_EKS] = "ManagedByEks",
+	[GUARD_OTHER_CLUSTER] = "OtherCluster",
+};
+
+static const char *const STAND_NAMES[] = {
+	[STAND_OUT] = "OUT",
+	[STAND_BACK] = "BACK",
+	[STAND_GONE] = "GONE",
+	[STAND_SUPERSEDED] = "SUPERSEDED",
+};
+
+const char *guard_name(enum guard guard)
+{
+	return GUARD_NAMES[guard];
+}
+
+const char *stand_name(enum stand stand)
+{
+	return STAND_NAMES[stand];
+}
+
+struct resource *resources_add(struct resources *resources, struct arena *arena)
+{
+	struct resource *added;
+
+	resources->at = arena_grow(arena, resources->at, resources->count, &resources->capacity, sizeof(*resources->at));
+	added = &resources->at[resources->count++];
+	*added = (struct resource){0};
+	return added;
+}
+
+struct change change_copy(const struct change *change, struct arena *arena)
+{
+	return (struct change){
+		.kind = arena_string(arena, change->kind),
+		.id = arena_string(arena, change->id),
+		.name = arena_string(arena, change->name),
+		.incarnation = arena_string(arena, change->incarnation),
+		.removed = string_list_copy(&change->removed, arena),
+		.order = string_list_copy(&change->order, arena),
+		.detail = change->detail == NULL ? NULL : json_copy(arena, change->detail),
+	};
+}

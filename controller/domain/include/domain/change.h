@@ -1,0 +1,65 @@
+/*
+ * One resource and what is taken out of it, and what planning says of it.
+ */
+#ifndef DOMAIN_CHANGE_H
+#define DOMAIN_CHANGE_H
+
+#include "domain/resource.h"
+
+enum verdict {
+	VERDICT_NOTHING, /* not in the zone */
+	VERDICT_CHANGE,
+	VERDICT_JOIN, /* somebody already has it out: only become an owner */
+	VERDICT_REFUSED,
+};
+
+/* The rules that refuse; names as in status and journal. */
+enum guard {
+	GUARD_NONE,
+	GUARD_OTHER_ZONE,    /* another zone of the region is held: refuses the whole evacuation */
+	GUARD_LAST_SUBNET,   /* every subnet of the resource lies in the zone */
+	GUARD_OPERATOR,      /* an AWS service owns it */
+	GUARD_BEING_DELETED,
+	GUARD_PLACEMENT_GROUP,
+	GUARD_NO_SUBNETS,
+	GUARD_MANAGED_BY_EKS,
+	GUARD_OTHER_CLUSTER,
+};
+
+const char *guard_name(enum guard guard); /* "LastSubnet"; GUARD_NONE is "" */
+
+enum direction { DIRECTION_OUT, DIRECTION_BACK };
+
+/* Where a resource stands when its change is to be undone. */
+enum stand {
+	STAND_OUT,        /* all or part of what we took is still missing */
+	STAND_BACK,       /* nothing of it is missing */
+	STAND_GONE,       /* the resource, or all the subnets we took, no longer exist */
+	STAND_SUPERSEDED, /* another VPC, no subnets at all, another incarnation: nothing is to be added */
+};
+
+const char *stand_name(enum stand stand); /* "OUT" */
+
+enum settling { SETTLING_PENDING, SETTLING_DONE, SETTLING_FAILED };
+
+struct change {
+	const char *kind;
+	const char *id;
+	const char *name;
+	const char *incarnation;
+	struct string_list removed; /* subnets taken out; empty for a node */
+	struct string_list order;   /* the list as first read */
+	const struct json *detail;  /* kind-specific, goes into the record; may be NULL */
+};
+
+struct decision {
+	enum verdict verdict;
+	enum guard guard;   /* VERDICT_REFUSED */
+	const char *reason; /* a sentence; NULL when there is nothing to say */
+	struct change change;
+};
+
+/* Deep copy: a change outlives the look it was planned from. */
+struct change change_copy(const struct change *change, struct arena *arena);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Subnet arithmetic shared by every kind that has a list of subnets. A change is a delta, never a copy of the whole:
+ * taking out keeps the order of what stays; putting back adds what we took and nothing else.
+ */
+#ifndef DOMAIN_DELTA_H
+#define DOMAIN_DELTA_H
+
+#include "domain/scope.h"
+
+/* Split `current` into what lies in the zone and what does not. Order is kept; a repeated id is removed once and kept once. */
+void delta_split(const struct scope *scope, const struct string_list *current, struct arena *arena,
+                 struct string_list *in_zone, struct string_list *elsewhere);
+
+/* `current` without those of `removed`. */
+struct string_list delta_without(const struct string_list *current, const struct string_list *removed, struct arena *arena);
+
+/* Those of `removed` that are not in `current` and that the account still has (scope): what remains to be put back. */
+struct string_list delta_missing(const struct scope *scope, const struct string_list *current,
+                                 const struct string_list *removed, struct arena *arena);
+
+/* Those of `removed` that `current` holds. */
+struct string_list delta_present(const struct string_list *current, const struct string_list *removed, struct arena *arena);
+
+/*
+ * `current` plus `missing`, each put next to its neighbour of `order` (the list as first read) that is still there: behind the nearest
+ * earlier one, else before the nearest later one, else at the end. What stands in `current` keeps its order.
+ */
+struct string_list delta_union(const struct string_list *current, const struct string_list *missing,
+                               const struct string_list *order, struct arena *arena);
+
+/* The two joined, first `a` then what `b` has more. */
+struct string_list delta_join(const struct string_list *a, const struct string_list *b, struct arena *arena);
+
+#endif

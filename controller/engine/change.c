@@ -1,0 +1,105 @@
+#include "change.h"
+
+#include "evacuation.h"
+#include "requeue.h"
+#include "state.h"
+
+const struct scope *item_scope(const struct item *item)
+{
+	return &item->evacuation->facts->scope;
+}
+
+bool item_is_ours(const struct item *item)
+{
+	return item->has_record && string_list_has(&item->record.owners, item->evacuation->engine->cluster.owner);
+}
+
+void item_keep_look(struct item *item, const struct answer *answer)
+{
+	struct inquiry *before = item->inquiry;
+
+	item->inquiry = answer->inquiry ? inquiry_hold(answer->inquiry) : NULL;
+	inquiry_release(before);
+	item->looked = answer->resource;
+	item->looked_at = answer->sent_at;
+	if (item->looked)
+		item->absent_since = (struct instant){0};
+}
+
+bool item_absence_believed(struct item *item, struct instant now)
+{
+	if (item->absent_since.ms && instant_between_ms(item->absent_since, now) >= ABSENCE_MS)
+		return true;
+	if (!item->absent_since.ms)
+		item->absent_since = now;
+	item->look_due = instant_after(item->absent_since, ABSENCE_MS);
+	return false;
+}
+
+static const struct step *failed(struct item *item, struct instant now, const char *reason)
+{
+	item->failures++;
+	item->retry_at = instant_after(now, requeue_backoff_ms(item->failures, 10000, 300000,
+	                                                       engine_random(item->evacuation->engine)));
+	item_become(item, ITEM_FAILED, reason);
+	log_event(LOG_WARN, "a change failed and will be tried again", "evacuation", item->evacuation->manifest.name, "kind",
+	          item->change.kind, "name", item->change.name, "reason", reason, NULL);
+	return NULL;
+}
+
+const struct step *item_fail(struct item *item, const struct answer *answer)
+{
+	return failed(item, answer->now, answer->error->message);
+}
+
+const struct step *item_fail_because(struct item *item, struct instant now, const char *reason)
+{
+	return failed(item, now, reason);
+}
+
+bool item_silence(struct item *item, const struct answer *answer)
+{
+	switch (answer->error->kind) {
+	case ERROR_UNREACHABLE:
+	case ERROR_TIMEOUT:
+	case ERROR_SERVER:
+	case ERROR_MALFORMED:
+	case ERROR_LIMIT:
+		item->unanswered_until = wallclock_after_ms(answer->signed_at, UNANSWERED_MS);
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct instant item_settle_due(const struct item *item, struct instant now)
+{
+	int64_t grid_ms = item->evacuation->engine->settings->poll_ms;
+
+	return (struct instant){(now.ms / grid_ms + 1) * grid_ms};
+}
+
+void item_ask_look(struct item *item, struct instant due, struct ask *out)
+{
+	out->what = ASK_LOOK;
+	out->place = item->evacuation->place;
+	out->due = due;
+	out->item = item;
+}
+
+void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct engine *engine = item->evacuation->engine;
+
+	out->what = ASK_JOURNAL;
+	out->place = item->evacuation->place;
+	out->effect = true;
+	out->call = (struct journal_call){
+		.verb = verb,
+		.zone_id = arena_string(arena, item->evacuation->manifest.zone_id),
+		.resource_id = item->change.id,
+		.owner = engine->cluster.owner,
+		.attempt = engine_new_attempt(engine, arena),
+		.now = wall,
+	};
+}

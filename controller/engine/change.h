@@ -1,0 +1,79 @@
+/*
+ * The three processes that change something. Each acts on one item, decides afresh at every look, and is begun again after a crash
+ * without a special path.
+ *
+ * Taking out (change_evacuate.c):
+ *
+ *   look ──judge──► intent ───► update ──► settle ⟲ ──► done ──► (Settled, or Applied at the deadline)
+ *     ▲      ├────► extend ───►   │           │
+ *     │      ├────► redo ─────►   │           │ put back meanwhile, or an update that met silence
+ *     │      ├────► join          └─ stale ───┴──────────► look
+ *     │      ├────► settle            (it is out, the record is open)
+ *     └wait──┴────► end               (nothing to do, refused, rival, gone)
+ *
+ * Putting back (change_restore.c):
+ *
+ *   restore ─► look ──judge──► update ─► settle ⟲ ─► close ─► (Restored)
+ *      │         ▲     ├─────────────────────────────► close     (BACK; GONE believed twice; SUPERSEDED)
+ *      │         └──── wait (absent once; an update may still land)
+ *      └► leave ─► (HeldByOthers)
+ *
+ * Nodes (change_node.c): patch, and the journal's copy behind it; back: patch, then restore and close the copy.
+ */
+#ifndef ENGINE_CHANGE_H
+#define ENGINE_CHANGE_H
+
+#include "item.h"
+
+/* How long the effect of an update may take before it is called Applied instead of Settled. */
+#define SETTLE_DEADLINE_MS (30 * 60 * 1000)
+/* An update is built from a read no older than this. */
+#define FRESH_MS 1000
+/* Two explicit answers so far apart make an absence believed. */
+#define ABSENCE_MS 60000
+/* A signature of AWS is good for so long: until then an unanswered update can land. */
+#define UNANSWERED_MS (5 * 60 * 1000)
+/* A rival has undone it so often: no more fighting. */
+#define UNDONE_MAX 3
+
+extern const struct step *const change_evacuate_first;
+extern const struct step *const change_restore_first;
+extern const struct step *const change_node_out_first;
+extern const struct step *const change_node_copy_first; /* the journal's copy of a node that is out */
+extern const struct step *const change_node_back_first;
+extern const struct step *const change_node_close_first; /* the copy of a node that is back, or gone */
+
+/* Shared by them (change.c). */
+
+/* Keep what a look found (or nothing) until the next one. */
+void item_keep_look(struct item *item, const struct answer *answer);
+
+/* End the process with an error of the environment or the service: FAILED, to be tried again. Returns NULL. */
+const struct step *item_fail(struct item *item, const struct answer *answer);
+
+/* The same with a sentence of ours. */
+const struct step *item_fail_because(struct item *item, struct instant now, const char *reason);
+
+/* Did an effect meet silence, so that it may still land? Then remember until when. */
+bool item_silence(struct item *item, const struct answer *answer);
+
+/* When the next look at what settles is due: on a common grid, so that looks gather into one request. */
+struct instant item_settle_due(const struct item *item, struct instant now);
+
+/* A journal call about this item, filled but for what is the verb's own; with an attempt of its own. */
+void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out);
+
+void item_ask_look(struct item *item, struct instant due, struct ask *out);
+
+/* The current scope of the item's evacuation. */
+const struct scope *item_scope(const struct item *item);
+
+/*
+ * An answer without the resource: believed when an earlier one, a minute ago, said the same. False: item->look_due says when to look again.
+ */
+bool item_absence_believed(struct item *item, struct instant now);
+
+/* Does the journal's record name us among its owners? */
+bool item_is_ours(const struct item *item);
+
+#endif

@@ -1,0 +1,309 @@
+#include "change.h"
+
+#include "domain/delta.h"
+#include "evacuation.h"
+#include "state.h"
+
+/* A process that has decided so often has met something it does not understand. */
+#define ROUNDS_MAX 12
+/* Somebody is putting it back: look again after. */
+#define RESTORING_WAIT_MS 15000
+
+static const struct step step_look, step_intent, step_join, step_extend, step_redo, step_update, step_settle, step_done;
+
+static bool turned_round(const struct item *item)
+{
+	return item->evacuation->restoring;
+}
+
+static const struct step *end(struct item *item, enum item_state state, const char *reason)
+{
+	item_become(item, state, reason);
+	item->failures = 0;
+	item->evacuation->engine->proved = true;
+	return NULL;
+}
+
+/* look */
+
+static void look_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	(void)wall;
+	(void)arena;
+	item->changing = true;
+	item_ask_look(item, item->look_due, out);
+}
+
+static const struct step *wait_then_look(struct item *item, struct instant now, int64_t ms, const char *why)
+{
+	item->changing = false;
+	item->look_due = instant_after(now, ms);
+	item_become(item, ITEM_WAITING, why);
+	return &step_look;
+}
+
+/* The effect: is it there? */
+static const struct step *judge_settled(struct item *item, struct instant now)
+{
+	const char *why = NULL;
+
+	item->changing = false;
+	if (!item->applied_at.ms)
+		item->applied_at = now;
+	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena, &why)) {
+	case SETTLING_DONE:
+		if (item->record.state == RECORD_SETTLED || item->record.state == RECORD_APPLIED)
+			return end(item, ITEM_SETTLED, NULL);
+		item->ends_as = ITEM_SETTLED;
+		return &step_done;
+	case SETTLING_FAILED:
+		return item_fail_because(item, now, why ? why : "the effect is not there and will not come");
+	case SETTLING_PENDING:
+		break;
+	}
+	item_become(item, ITEM_APPLIED, why);
+	if (item->record.state == RECORD_APPLIED || item->record.state == RECORD_SETTLED)
+		return end(item, ITEM_APPLIED, why);
+	if (instant_between_ms(item->applied_at, now) < SETTLE_DEADLINE_MS)
+		return &step_settle;
+	item->ends_as = ITEM_APPLIED;
+	return &step_done;
+}
+
+/* It is to be taken out (more of it, or again), and a record is open. */
+static const struct step *judge_open(struct item *item, struct instant now)
+{
+	const struct record *record = &item->record;
+
+	if (record->state == RECORD_RESTORING)
+		return wait_then_look(item, now, RESTORING_WAIT_MS, "it is being put back by another evacuation of this zone");
+	if (!item_is_ours(item))
+		return &step_join;
+	if (delta_present(&item->decision.change.removed, &record->removed, &item->decision_arena).count !=
+	    item->decision.change.removed.count)
+		return &step_extend;
+	if (record->state == RECORD_INTENT)
+		return item->updates < UNDONE_MAX ? &step_update : end(item, ITEM_RIVAL, "each time it is taken out it comes back at once");
+	if (record->undone_count >= UNDONE_MAX)
+		return end(item, ITEM_RIVAL, "somebody has put it back three times; it is left to them");
+	return &step_redo;
+}
+
+/* It is out already. */
+static const struct step *judge_out(struct item *item, struct instant now)
+{
+	if (!item->has_record)
+		return end(item, ITEM_SETTLED, NULL);
+	if (item->record.state == RECORD_RESTORING)
+		return wait_then_look(item, now, RESTORING_WAIT_MS, "it is being put back by another evacuation of this zone");
+	return item_is_ours(item) ? judge_settled(item, now) : &step_join;
+}
+
+static const struct step *judge_evacuating(struct item *item, struct instant now)
+{
+	if (turned_round(item))
+		return NULL;
+	if (++item->rounds > ROUNDS_MAX)
+		return item_fail_because(item, now, "it was decided afresh twelve times without getting on");
+	arena_reset(&item->decision_arena);
+	item->decision = (struct decision){0};
+	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
+	item->guard = item->decision.guard;
+	switch (item->decision.verdict) {
+	case VERDICT_REFUSED:
+		return end(item, ITEM_REFUSED, item->decision.reason);
+	case VERDICT_NOTHING:
+		return judge_out(item, now);
+	case VERDICT_CHANGE:
+	case VERDICT_JOIN:
+		break;
+	}
+	return item->has_record ? judge_open(item, now) : &step_intent;
+}
+
+static const struct step *judge_absent(struct item *item, struct instant now)
+{
+	if (!item->has_record || item_absence_believed(item, now))
+		return end(item, ITEM_GONE, "it no longer exists");
+	item->changing = false;
+	return &step_look;
+}
+
+static const struct step *look_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (turned_round(item))
+		return NULL;
+	if (answer->error)
+		return item_fail(item, answer);
+	item_keep_look(item, answer);
+	return item->looked ? judge_evacuating(item, answer->now) : judge_absent(item, answer->now);
+}
+
+/* intent, join, extend, redo: the journal before the change */
+
+static void intent_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_INTENT, wall, arena, out);
+	out->call.record = record_of_change(&item->decision.change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
+}
+
+static void join_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_JOIN, wall, arena, out);
+}
+
+static void extend_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_EXTEND, wall, arena, out);
+	out->call.removed_old = item->record.removed;
+	out->call.removed_new = delta_join(&item->record.removed, &item->decision.change.removed, arena);
+}
+
+static void redo_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_REDO, wall, arena, out);
+}
+
+/* What the journal says becomes what we know; then the table of decisions again, on the same read. */
+static const struct step *written_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	const struct journal_outcome *outcome = answer->journal;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item_set_record(item, outcome->record.resource_id ? &outcome->record : NULL);
+	if (turned_round(item))
+		return NULL;
+	if (outcome->verdict == JOURNAL_DONE_NOW || outcome->verdict == JOURNAL_ALREADY)
+		return item->decision.verdict == VERDICT_NOTHING ? judge_settled(item, answer->now) : &step_update;
+	return judge_evacuating(item, answer->now);
+}
+
+/* join does not change what is to be done: with the record ours, decide again */
+static const struct step *join_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item_set_record(item, answer->journal->record.resource_id ? &answer->journal->record : NULL);
+	return judge_evacuating(item, answer->now);
+}
+
+/* update */
+
+static void update_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	(void)wall;
+	item_become(item, ITEM_APPLYING, NULL);
+	out->what = ASK_HTTP;
+	out->place = item->evacuation->place;
+	out->effect = true;
+	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
+	item->actuator->update(item_scope(item), &item->decision.change, item->looked, DIRECTION_OUT, arena, &out->request);
+}
+
+static const struct step *update_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	item->changing = false;
+	item->look_due = answer->now;
+	if (answer->error && answer->error->kind == ERROR_STALE)
+		return turned_round(item) ? NULL : &step_look;
+	item->updates++;
+	if (answer->error && !item_silence(item, answer))
+		return item_fail(item, answer);
+	if (turned_round(item))
+		return NULL;
+	item->applied_at = answer->now;
+	item_become(item, ITEM_APPLIED, answer->error ? answer->error->message : NULL);
+	return &step_settle;
+}
+
+/* settle: the last look is the read-back */
+
+static void settle_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)wall;
+	(void)arena;
+	item_ask_look(item, item_settle_due(item, now), out);
+}
+
+static const struct step *settle_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (turned_round(item))
+		return NULL;
+	if (answer->error)
+		return item_fail(item, answer);
+	item_keep_look(item, answer);
+	if (!item->looked)
+		return judge_absent(item, answer->now);
+	arena_reset(&item->decision_arena);
+	item->decision = (struct decision){0};
+	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
+	if (item->decision.verdict != VERDICT_NOTHING) /* put back meanwhile, or the update has not landed */
+		return judge_evacuating(item, answer->now);
+	item->unanswered_until = (struct wallclock){0}; /* its effect is seen */
+	return judge_settled(item, answer->now);
+}
+
+/* done */
+
+static void done_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_DONE, wall, arena, out);
+	out->call.attempt = item->record.attempt; /* a compare-and-set on the record as read */
+	out->call.done_state = item->ends_as == ITEM_SETTLED ? RECORD_SETTLED : RECORD_APPLIED;
+	out->call.unanswered_until = item->unanswered_until;
+}
+
+static const struct step *done_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	enum journal_verdict verdict;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item_set_record(item, answer->journal->record.resource_id ? &answer->journal->record : NULL);
+	verdict = answer->journal->verdict;
+	if (verdict == JOURNAL_DONE_NOW || verdict == JOURNAL_ALREADY)
+		return end(item, item->ends_as, item->ends_as == ITEM_APPLIED ? item->reason : NULL);
+	item->look_due = answer->now;
+	return turned_round(item) ? NULL : &step_look;
+}
+
+static const struct step step_look = {"look", look_ask, look_hear};
+static const struct step step_intent = {"intent", intent_ask, written_hear};
+static const struct step step_join = {"join", join_ask, join_hear};
+static const struct step step_extend = {"extend", extend_ask, written_hear};
+static const struct step step_redo = {"redo", redo_ask, written_hear};
+static const struct step step_update = {"update", update_ask, update_hear};
+static const struct step step_settle = {"settle", settle_ask, settle_hear};
+static const struct step step_done = {"done", done_ask, done_hear};
+
+const struct step *const change_evacuate_first = &step_look;

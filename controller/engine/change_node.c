@@ -1,0 +1,225 @@
+#include "change.h"
+
+#include "evacuation.h"
+#include "nodes/eks_node.h"
+#include "state.h"
+
+/* A patch that a test refused is built anew so often, each time a little later, so that the watch catches up. */
+#define PATCHES_MAX 8
+#define PATCH_AGAIN_MS 150
+
+static const struct step step_out, step_copy, step_back, step_restore, step_close;
+
+static const struct resource *node_now(const struct item *item)
+{
+	struct node_entry *entry = cluster_node(item->evacuation->engine, item->change.name);
+
+	return entry && text_equal(entry->resource.id, item->change.id) ? &entry->resource : NULL;
+}
+
+static void ask_patch(struct item *item, struct instant now, enum direction direction, struct arena *arena, struct ask *out)
+{
+	struct scope scope;
+
+	evacuation_node_scope(item->evacuation, &scope);
+	out->what = ASK_HTTP;
+	out->effect = true;
+	out->due = instant_after(now, item->updates * PATCH_AGAIN_MS);
+	item->actuator->update(&scope, &item->change, node_now(item), direction, arena, &out->request);
+}
+
+/* The answer to our own patch is newer than the watch. */
+static void learn_patched(struct item *item, const struct answer *answer)
+{
+	struct error error;
+	const struct json *object = json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
+
+	if (object)
+		cluster_learn_node(item->evacuation->engine, object);
+}
+
+/* A test refused it, or nobody answered: look at the node again. False: no more. */
+static bool patch_again(struct item *item, const struct answer *answer)
+{
+	switch (answer->error->kind) {
+	case ERROR_REJECTED:
+	case ERROR_CONFLICT:
+	case ERROR_UNREACHABLE:
+	case ERROR_TIMEOUT:
+	case ERROR_SERVER:
+	case ERROR_ABSENT:
+		return ++item->updates < PATCHES_MAX;
+	default:
+		return false;
+	}
+}
+
+/* out */
+
+static bool plan_node(struct item *item, const struct resource *node)
+{
+	struct scope scope;
+
+	evacuation_node_scope(item->evacuation, &scope);
+	arena_reset(&item->decision_arena);
+	item->decision = (struct decision){0};
+	item->actuator->plan(&scope, node, &item->decision_arena, &item->decision);
+	return item->decision.verdict == VERDICT_CHANGE;
+}
+
+static void out_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+	const struct resource *node = node_now(item);
+
+	(void)wall;
+	out->what = ASK_WAIT;
+	if (!node || !plan_node(item, node))
+		return;
+	item_become(item, ITEM_APPLYING, NULL);
+	item->change = change_copy(&item->decision.change, &item->arena);
+	ask_patch(item, now, DIRECTION_OUT, arena, out);
+}
+
+static const struct step *out_nothing_to_do(struct item *item)
+{
+	if (!node_now(item))
+		item_become(item, ITEM_GONE, "the node no longer exists");
+	else if (item->decision.verdict == VERDICT_REFUSED)
+		item_become(item, ITEM_REFUSED, item->decision.reason);
+	else
+		item_become(item, ITEM_SETTLED, NULL);
+	return NULL;
+}
+
+static const struct step *out_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (item->evacuation->restoring)
+		return NULL;
+	if (answer->error)
+		return patch_again(item, answer) ? &step_out : item_fail(item, answer);
+	if (!answer->response)
+		return out_nothing_to_do(item);
+	learn_patched(item, answer);
+	item->failures = 0;
+	item_become(item, ITEM_SETTLED, NULL);
+	return NULL;
+}
+
+/* copy: what the node carries, written down where a laptop finds it */
+
+static void copy_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_INTENT, wall, arena, out);
+	out->call.record = record_of_change(&item->change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
+	out->call.record.state = RECORD_SETTLED;
+}
+
+static const struct step *copy_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error) {
+		item->retry_at = instant_after(answer->now, 10000);
+		return NULL;
+	}
+	item->has_record = true;
+	return NULL;
+}
+
+/* back */
+
+static void back_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+	const struct resource *node = node_now(item);
+	struct change carried;
+	struct scope scope;
+
+	(void)wall;
+	out->what = ASK_WAIT;
+	evacuation_node_scope(item->evacuation, &scope);
+	if (!node || !item->actuator->carries(&scope, node, arena, &carried))
+		return;
+	item->change = change_copy(&carried, &item->arena);
+	item_become(item, ITEM_RESTORING, NULL);
+	if (item->actuator->compare(&scope, &item->change, node, arena) == STAND_OUT)
+		ask_patch(item, now, DIRECTION_BACK, arena, out);
+}
+
+static const struct step *back_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return patch_again(item, answer) ? &step_back : item_fail(item, answer);
+	if (answer->response)
+		learn_patched(item, answer);
+	if (node_now(item))
+		item_become(item, ITEM_RESTORED, NULL);
+	else
+		item_become(item, ITEM_GONE, "the node no longer exists");
+	return NULL;
+}
+
+/* restore and close the copy */
+
+static void restore_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_RESTORE, wall, arena, out);
+}
+
+static const struct step *restore_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	if (answer->journal->verdict == JOURNAL_DONE_NOW || answer->journal->verdict == JOURNAL_ALREADY) {
+		item_set_record(item, &answer->journal->record);
+		return &step_close;
+	}
+	item_set_record(item, NULL);
+	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
+	return NULL;
+}
+
+static void close_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
+	out->call.attempt = item->record.attempt;
+}
+
+static const struct step *close_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	if (answer->journal->verdict == JOURNAL_NOT_OURS)
+		return &step_restore;
+	item_set_record(item, NULL);
+	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
+	item->evacuation->engine->proved = true;
+	return NULL;
+}
+
+static const struct step step_out = {"patch out", out_ask, out_hear};
+static const struct step step_copy = {"copy to the journal", copy_ask, copy_hear};
+static const struct step step_back = {"patch back", back_ask, back_hear};
+static const struct step step_restore = {"restore the copy", restore_ask, restore_hear};
+static const struct step step_close = {"close the copy", close_ask, close_hear};
+
+const struct step *const change_node_out_first = &step_out;
+const struct step *const change_node_copy_first = &step_copy;
+const struct step *const change_node_back_first = &step_back;
+const struct step *const change_node_close_first = &step_restore;

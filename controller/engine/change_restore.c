@@ -1,0 +1,272 @@
+#include "change.h"
+
+#include <string.h>
+
+#include "domain/delta.h"
+#include "evacuation.h"
+#include "state.h"
+
+/* The account's subnets are read again this long before the second opinion on their absence. */
+#define SUBNETS_AGAIN_MS 10000
+
+static const struct step step_restore, step_leave, step_look, step_update, step_settle, step_close;
+
+static const struct step *end(struct item *item, enum item_state state, const char *reason)
+{
+	item_become(item, state, reason);
+	item_set_record(item, NULL);
+	item->failures = 0;
+	item->evacuation->engine->proved = true;
+	return NULL;
+}
+
+static bool later(struct wallclock a, struct wallclock b)
+{
+	return a.us > b.us;
+}
+
+/* restore: the record says that it is being put back, before anything is */
+
+/* Was the record's last writer another process (or this one under another lease)? Then its update may still be on its way. */
+static bool foreign_attempt(const struct item *item, struct arena *arena)
+{
+	struct engine *engine = item->evacuation->engine;
+	const char *mine = engine_new_attempt(engine, arena);
+	const char *slash = strrchr(mine, '/');
+
+	return !item->record.attempt || strncmp(item->record.attempt, mine, (size_t)(slash - mine + 1)) != 0;
+}
+
+static void restore_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+	struct wallclock until = item->unanswered_until;
+
+	(void)now;
+	item_become(item, ITEM_RESTORING, NULL);
+	if (item->record.state == RECORD_INTENT && foreign_attempt(item, arena)) {
+		struct wallclock landed = wallclock_after_ms(engine_acting_since(item->evacuation->engine), UNANSWERED_MS);
+
+		until = later(landed, until) ? landed : until;
+	}
+	item_ask_journal(item, JOURNAL_RESTORE, wall, arena, out);
+	out->call.unanswered_until = until;
+}
+
+static const struct step *restore_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item->look_due = answer->now;
+	switch (answer->journal->verdict) {
+	case JOURNAL_DONE_NOW:
+	case JOURNAL_ALREADY:
+		item_set_record(item, &answer->journal->record);
+		return &step_look;
+	case JOURNAL_STILL_HELD:
+		return &step_leave;
+	case JOURNAL_ABSENT:
+		return end(item, ITEM_RESTORED, NULL);
+	default:
+		return end(item, ITEM_HELD_BY_OTHERS, "another owner holds it");
+	}
+}
+
+/* leave: whoever is not the last owner only leaves */
+
+static void leave_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_LEAVE, wall, arena, out);
+}
+
+static const struct step *leave_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	switch (answer->journal->verdict) {
+	case JOURNAL_LAST_OWNER:
+		return &step_restore;
+	case JOURNAL_ABSENT:
+		return end(item, ITEM_RESTORED, NULL);
+	default:
+		return end(item, ITEM_HELD_BY_OTHERS, "other owners still want it out; this one has left");
+	}
+}
+
+/* look */
+
+static void look_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	(void)wall;
+	(void)arena;
+	item->changing = true;
+	item_ask_look(item, item->look_due, out);
+}
+
+static const struct step *close_as(struct item *item, enum item_state state, const char *reason)
+{
+	item->ends_as = state;
+	item->changing = false;
+	item_become(item, ITEM_RESTORING, reason);
+	return &step_close;
+}
+
+/* All the subnets that we took seem to be gone: the account's list is read again before that is believed. */
+static const struct step *judge_subnets_gone(struct item *item, struct instant now)
+{
+	if (item_absence_believed(item, now))
+		return close_as(item, ITEM_GONE, "every subnet that was taken out has been deleted since");
+	item->changing = false;
+	item->evacuation->observe_due = instant_after(item->look_due, -SUBNETS_AGAIN_MS);
+	return &step_look;
+}
+
+static const struct step *judge_back(struct item *item, struct instant now)
+{
+	const char *why = NULL;
+
+	arena_reset(&item->decision_arena);
+	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK, &item->decision_arena, &why)) {
+	case SETTLING_DONE:
+		return close_as(item, ITEM_RESTORED, NULL);
+	case SETTLING_FAILED:
+		return item_fail_because(item, now, why ? why : "it could not be put back");
+	case SETTLING_PENDING:
+		break;
+	}
+	item->changing = false;
+	item_become(item, ITEM_RESTORING, why);
+	return &step_settle;
+}
+
+static const struct step *judge_restoring(struct item *item, struct instant now)
+{
+	struct instant since = item->absent_since;
+
+	if (!item->looked) {
+		if (item_absence_believed(item, now))
+			return close_as(item, ITEM_GONE, "it no longer exists");
+		item->changing = false;
+		return &step_look;
+	}
+	arena_reset(&item->decision_arena);
+	switch (item->actuator->compare(item_scope(item), &item->change, item->looked, &item->decision_arena)) {
+	case STAND_OUT:
+		return &step_update;
+	case STAND_BACK:
+		return judge_back(item, now);
+	case STAND_SUPERSEDED:
+		return close_as(item, ITEM_SUPERSEDED, "it is not what was changed any more: nothing is added to it");
+	case STAND_GONE:
+		break;
+	}
+	item->absent_since = since;
+	return judge_subnets_gone(item, now);
+}
+
+static const struct step *look_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	struct instant since = item->absent_since;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item_keep_look(item, answer);
+	item->absent_since = since;
+	if (++item->rounds > 24)
+		return item_fail_because(item, answer->now, "it was looked at twenty-four times without getting on");
+	return judge_restoring(item, answer->now);
+}
+
+/* update */
+
+static void update_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	(void)wall;
+	out->what = ASK_HTTP;
+	out->place = item->evacuation->place;
+	out->effect = true;
+	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
+	item->actuator->update(item_scope(item), &item->change, item->looked, DIRECTION_BACK, arena, &out->request);
+}
+
+static const struct step *update_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	item->changing = false;
+	item->look_due = answer->now;
+	item->absent_since = (struct instant){0};
+	if (!answer->error)
+		return &step_settle;
+	if (answer->error->kind == ERROR_STALE)
+		return &step_look;
+	/* Silence: what may still land is what is wanted, so nothing waits for it. */
+	return item_silence(item, answer) ? &step_settle : item_fail(item, answer);
+}
+
+/* settle */
+
+static void settle_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)wall;
+	(void)arena;
+	item_ask_look(item, item_settle_due(item, now), out);
+}
+
+/* close */
+
+static void close_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
+	out->call.attempt = item->record.attempt;
+}
+
+static const struct step *close_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	const struct journal_outcome *outcome = answer->journal;
+	int64_t wait_ms;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	switch (outcome->verdict) {
+	case JOURNAL_DONE_NOW:
+	case JOURNAL_ALREADY:
+	case JOURNAL_ABSENT:
+		return end(item, item->ends_as, item->ends_as == ITEM_RESTORED ? NULL : item->reason);
+	case JOURNAL_UNANSWERED: /* look once more after that time: what was in the air may have landed */
+		item_set_record(item, &outcome->record);
+		wait_ms = (outcome->record.unanswered_until.us - answer->wall.us) / 1000 + 1000;
+		item_become(item, ITEM_RESTORING, "it is back; an earlier update may still land, so it is watched until that cannot be");
+		item->look_due = instant_after(answer->now, wait_ms);
+		return &step_look;
+	default:
+		return &step_restore;
+	}
+}
+
+static const struct step step_restore = {"restore", restore_ask, restore_hear};
+static const struct step step_leave = {"leave", leave_ask, leave_hear};
+static const struct step step_look = {"look", look_ask, look_hear};
+static const struct step step_update = {"update", update_ask, update_hear};
+static const struct step step_settle = {"settle", settle_ask, look_hear};
+static const struct step step_close = {"close", close_ask, close_hear};
+
+const struct step *const change_restore_first = &step_restore;

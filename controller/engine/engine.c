@@ -1,0 +1,305 @@
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "evacuation.h"
+#include "state.h"
+
+/* The heart beats at least so often. */
+#define WAIT_MAX_MS 5000
+/* Turns in a row that may each move something before waiting; more is a bug that would spin for ever. */
+#define TURNS_MAX 10000
+#define PUBLISH_EVERY_MS 1000
+#define STOP_MS 8000
+#define LEASE_NAME "zonevac"
+
+struct instant engine_now(const struct engine *engine)
+{
+	return engine->client->now(engine->client);
+}
+
+struct wallclock engine_wall(const struct engine *engine)
+{
+	return engine->client->wall(engine->client);
+}
+
+uint32_t engine_random(struct engine *engine)
+{
+	return engine->client->random(engine->client);
+}
+
+bool engine_may_act(struct engine *engine)
+{
+	return !engine->settings->leader_elect || lease_valid(&engine->lease, engine_now(engine));
+}
+
+const char *engine_new_attempt(struct engine *engine, struct arena *arena)
+{
+	return arena_printf(arena, "%s/%lld/%llu", engine->settings->identity, (long long)engine->lease.transitions,
+	                    (unsigned long long)++engine->attempts);
+}
+
+struct wallclock engine_acting_since(const struct engine *engine)
+{
+	return engine->acting_since;
+}
+
+bool engine_load_credentials(struct engine *engine)
+{
+	struct arena fresh;
+	struct aws_credentials credentials = {0};
+
+	arena_init(&fresh, "credentials", 4u << 20);
+	engine->credentials_due = instant_after(engine_now(engine), CREDENTIALS_RETRY_MS);
+	if (!aws_credentials_load(&fresh, engine->settings->environment, &credentials, &engine->credentials_error)) {
+		arena_done(&fresh);
+		if (!engine->have_credentials)
+			log_event(LOG_WARN, "no AWS credentials", "error", engine->credentials_error.message, NULL);
+		return false;
+	}
+	arena_done(&engine->credentials_arena);
+	engine->credentials_arena = fresh;
+	engine->credentials = credentials;
+	if (!engine->have_credentials)
+		log_event(LOG_INFO, "AWS credentials found", "source", credentials.source, NULL);
+	engine->have_credentials = true;
+	engine->moved = true;
+	return true;
+}
+
+/* The lease. */
+
+static void lease_heard(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	struct engine *engine = self;
+
+	(void)exchange;
+	engine->lease_exchange = NULL;
+	lease_hear(&engine->lease, answer->now, engine_random(engine), answer->arena, answer->response, answer->error);
+	if (answer->error && answer->error->kind != ERROR_CONFLICT)
+		log_event(LOG_WARN, "the lease could not be read or renewed", "error", answer->error->message, NULL);
+	if (engine->releasing)
+		engine->ended = true;
+}
+
+static struct exchange *lease_exchange(struct engine *engine)
+{
+	struct exchange *exchange = exchange_new(engine, lease_heard, engine);
+
+	exchange->ask.what = ASK_HTTP;
+	exchange->ask.urgent = true;
+	exchange->ask.once = true; /* the lease has its own pace */
+	return exchange;
+}
+
+static void lease_turn(struct engine *engine)
+{
+	struct instant now = engine_now(engine);
+	struct exchange *exchange;
+	bool leading;
+
+	if (!engine->settings->leader_elect)
+		return;
+	if (!engine->lease_exchange && instant_reached(engine->lease.due, now)) {
+		exchange = lease_exchange(engine);
+		if (lease_ask(&engine->lease, now, engine_wall(engine), engine_random(engine), &exchange->arena, &exchange->ask.request)) {
+			engine->lease_exchange = exchange;
+			exchange_queue(engine, exchange);
+		} else {
+			exchange_cancel(engine, exchange);
+		}
+	}
+	leading = lease_valid(&engine->lease, now);
+	if (leading && !engine->was_leading) {
+		engine->acting_since = engine_wall(engine);
+		log_event(LOG_INFO, "this replica leads", "identity", engine->settings->identity, NULL);
+	}
+	engine->was_leading = leading;
+	if (engine->lease.lost) {
+		log_event(LOG_ERROR, "the lease is lost; this process ends so that another one can act", NULL);
+		engine->ended = true;
+		engine->exit_code = 1;
+	}
+}
+
+/* Turning. */
+
+static void credentials_turn(struct engine *engine)
+{
+	if (!engine->have_credentials && instant_reached(engine->credentials_due, engine_now(engine)))
+		engine_load_credentials(engine);
+}
+
+static void evacuations_turn(struct engine *engine)
+{
+	struct evacuation *next;
+	const char *why;
+
+	if (!cluster_synced(engine, &why))
+		return;
+	if (engine_may_act(engine))
+		for (struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = next) {
+			next = evacuation->next;
+			evacuation_turn(evacuation);
+		}
+	cluster_clear_dirty(engine);
+}
+
+static void stop_turn(struct engine *engine)
+{
+	struct exchange *exchange;
+
+	if (engine->releasing || (exchange_effects_in_flight(engine) > 0 && !instant_reached(engine->stop_by, engine_now(engine))))
+		return;
+	engine->releasing = true;
+	exchange_cancel(engine, engine->lease_exchange);
+	engine->lease_exchange = NULL;
+	exchange = lease_exchange(engine);
+	if (engine->settings->leader_elect && lease_ask_release(&engine->lease, engine_wall(engine), &exchange->arena, &exchange->ask.request)) {
+		engine->lease_exchange = exchange;
+		exchange_queue(engine, exchange);
+		return;
+	}
+	exchange_cancel(engine, exchange);
+	engine->ended = true;
+}
+
+static void turn(struct engine *engine)
+{
+	for (int turns = 0; turns < TURNS_MAX && !engine->ended; turns++) {
+		engine->moved = false;
+		if (engine->stopping) {
+			stop_turn(engine);
+			exchange_dispatch_urgent(engine);
+			return;
+		}
+		lease_turn(engine);
+		cluster_turn(engine);
+		credentials_turn(engine);
+		evacuations_turn(engine);
+		if (!exchange_dispatch(engine) && !engine->moved)
+			return;
+	}
+	assert(engine->ended); /* otherwise it would turn for ever */
+}
+
+/* Showing. */
+
+static void gauge_phases(struct engine *engine)
+{
+	metric_clear(engine->metrics, METRIC_EVACUATION_PHASE);
+	metric_clear(engine->metrics, METRIC_CHANGES);
+	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next) {
+		metric_set(engine->metrics, METRIC_EVACUATION_PHASE, 1, evacuation->manifest.name, evacuation->manifest.zone_id,
+		           phase_name(evacuation->phase), NULL);
+		for (const struct item *item = evacuation->items.first; item; item = item->next)
+			metric_add(engine->metrics, METRIC_CHANGES, 1, evacuation->manifest.name, item->change.kind,
+			           item_state_name(item->state), NULL);
+	}
+	metric_set(engine->metrics, METRIC_LEADER, engine_may_act(engine) ? 1 : 0, NULL);
+}
+
+static void publish(struct engine *engine)
+{
+	struct instant now = engine_now(engine);
+	struct snapshot *snapshot;
+	struct text text;
+
+	if (!engine->settings->web)
+		return;
+	web_beat(engine->settings->web);
+	if (!instant_reached(engine->publish_due, now))
+		return;
+	engine->publish_due = instant_after(now, PUBLISH_EVERY_MS);
+	gauge_phases(engine);
+	snapshot = snapshot_new();
+	text_init(&text, 16u << 20);
+	metric_print(engine->metrics, &text);
+	snapshot->metrics_length = text.length;
+	snapshot->metrics = text.at; /* handed over */
+	snapshot->ready = cluster_synced(engine, &snapshot->not_ready_because);
+	web_publish(engine->settings->web, snapshot);
+}
+
+/* Waiting. */
+
+static struct instant next_due(struct engine *engine)
+{
+	struct instant now = engine_now(engine);
+	struct instant due = instant_after(now, WAIT_MAX_MS);
+
+	if (engine->stopping)
+		return instant_earlier(due, engine->stop_by.ms > now.ms ? engine->stop_by : instant_after(now, 50));
+	due = exchange_due(engine, due);
+	due = cluster_due(engine, due);
+	if (engine->settings->leader_elect && !engine->lease_exchange)
+		due = instant_earlier(due, engine->lease.due);
+	if (!engine->have_credentials)
+		due = instant_earlier(due, engine->credentials_due);
+	if (engine_may_act(engine))
+		for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
+			due = evacuation_due(evacuation, due);
+	return due;
+}
+
+bool engine_step(struct engine *engine)
+{
+	struct client_event event = {0};
+
+	turn(engine);
+	publish(engine);
+	if (engine->ended)
+		return false;
+	engine->client->wait(engine->client, next_due(engine), &event);
+	if (event.what == CLIENT_FINISHED || event.what == CLIENT_CHUNK)
+		exchange_happened(engine, &event);
+	return !engine->ended;
+}
+
+struct engine *engine_new(const struct engine_settings *settings, struct client *client)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		abort();
+	engine->settings = settings;
+	engine->client = client;
+	arena_init(&engine->arena, "engine", 16u << 20);
+	arena_init(&engine->credentials_arena, "credentials", 4u << 20);
+	engine->metrics = metrics_new();
+	engine->acting_since = engine_wall(engine);
+	lease_init(&engine->lease, settings->lease_namespace, LEASE_NAME, settings->identity, engine_now(engine));
+	cluster_init(engine);
+	return engine;
+}
+
+void engine_free(struct engine *engine)
+{
+	if (!engine)
+		return;
+	while (engine->evacuations)
+		evacuation_free(engine->evacuations);
+	for (struct place *place = engine->places; place; place = place->next)
+		place_done(place);
+	exchange_cancel_all(engine);
+	cluster_done(engine);
+	metrics_free(engine->metrics);
+	arena_done(&engine->credentials_arena);
+	arena_done(&engine->arena);
+	free(engine);
+}
+
+void engine_stop(struct engine *engine)
+{
+	if (engine->stopping)
+		return;
+	engine->stopping = true;
+	engine->stop_by = instant_after(engine_now(engine), STOP_MS);
+	log_event(LOG_INFO, "stopping: nothing new is begun", NULL);
+}
+
+int engine_exit_code(const struct engine *engine)
+{
+	return engine->exit_code;
+}

@@ -1,0 +1,517 @@
+#include "evacuation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actuators/registry.h"
+#include "admit.h"
+#include "kube/objects.h"
+#include "nodes/eks_node.h"
+#include "observe.h"
+#include "plan.h"
+#include "requeue.h"
+#include "stall.h"
+#include "state.h"
+#include "status.h"
+
+#define OBJECT_ARENA_MAX (64u << 20)
+/* While the environment keeps us from observing: again after, growing. */
+#define OBSERVE_AGAIN_MS 5000
+#define OBSERVE_AGAIN_MAX_MS 60000
+#define ABANDON_ANNOTATION "zonevac.dev/abandon"
+
+/* The object. */
+
+static struct evacuation *find(const struct engine *engine, const char *name)
+{
+	for (struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
+		if (!evacuation->vanished && text_equal(evacuation->manifest.name, name))
+			return evacuation;
+	return NULL;
+}
+
+static struct evacuation *evacuation_new(struct engine *engine)
+{
+	struct evacuation *evacuation = calloc(1, sizeof(*evacuation));
+	struct evacuation **last = &engine->evacuations;
+
+	if (!evacuation)
+		abort();
+	evacuation->engine = engine;
+	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
+	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
+	items_init(&evacuation->items);
+	evacuation->nodes_due = true;
+	while (*last)
+		last = &(*last)->next;
+	*last = evacuation;
+	return evacuation;
+}
+
+void evacuation_free(struct evacuation *evacuation)
+{
+	struct evacuation **link = &evacuation->engine->evacuations;
+
+	while (*link != evacuation)
+		link = &(*link)->next;
+	*link = evacuation->next;
+	evacuation_abort(evacuation);
+	exchange_cancel(evacuation->engine, evacuation->status_exchange);
+	items_done(&evacuation->items);
+	facts_release(evacuation->facts);
+	arena_done(&evacuation->registration_arena);
+	arena_done(&evacuation->object_arena);
+	free(evacuation);
+}
+
+void evacuation_abort(struct evacuation *evacuation)
+{
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		process_abort(&item->process);
+	process_abort(&evacuation->registration);
+	process_abort(&evacuation->finalizer);
+	observation_cancel(evacuation->observation);
+	evacuation->observation = NULL;
+}
+
+/* What an earlier process wrote down and this one goes on with. */
+static void take_over_status(struct evacuation *evacuation)
+{
+	const struct json *status = json_get(evacuation->object, "status");
+	const struct json *stalled = status_condition(status, "Stalled");
+
+	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "", &evacuation->started_at);
+	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "", &evacuation->evacuated_at);
+	if (text_equal(json_get_string(stalled, "status"), "True") && text_equal(json_get_string(stalled, "reason"), "OtherZone") &&
+	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation &&
+	    !evacuation->manifest.finalizer) {
+		evacuation->refused_generation = evacuation->manifest.generation;
+		stall_set(&evacuation->refusal, "OtherZone", "%s", json_get_string(stalled, "message"));
+	}
+}
+
+static void take_object(struct evacuation *evacuation, const struct json *object)
+{
+	int64_t generation = evacuation->manifest.generation;
+	struct error error = {0};
+
+	arena_reset(&evacuation->object_arena);
+	evacuation->object = json_copy(&evacuation->object_arena, object);
+	evacuation->valid = manifest_read(&evacuation->object_arena, evacuation->object, &evacuation->manifest, &error);
+	evacuation->invalid_because = arena_string(&evacuation->object_arena, error.message);
+	evacuation->listed = true;
+	if (evacuation->manifest.generation != generation) {
+		evacuation->observe_due = (struct instant){0};
+		evacuation->nodes_due = true;
+	}
+	evacuation_touch(evacuation);
+}
+
+void evacuation_touch(struct evacuation *evacuation)
+{
+	evacuation->touched = true;
+	evacuation->engine->moved = true;
+}
+
+void evacuation_learn(struct engine *engine, const struct json *object)
+{
+	const char *name = json_path_string(object, "metadata.name");
+	const char *uid = json_path_string(object, "metadata.uid");
+	const char *version = json_path_string(object, "metadata.resourceVersion");
+	struct evacuation *evacuation = name ? find(engine, name) : NULL;
+
+	if (!name || !uid)
+		return;
+	if (evacuation && !text_equal(evacuation->manifest.uid, uid)) {
+		evacuation->vanished = true;
+		evacuation = NULL;
+	}
+	if (evacuation) {
+		evacuation->listed = true;
+		if (!cluster_version_older(version, evacuation->manifest.resource_version))
+			take_object(evacuation, object);
+		return;
+	}
+	evacuation = evacuation_new(engine);
+	take_object(evacuation, object);
+	take_over_status(evacuation);
+}
+
+void evacuation_forget(struct engine *engine, const char *name, const char *uid)
+{
+	struct evacuation *evacuation = name ? find(engine, name) : NULL;
+
+	if (evacuation && text_equal(evacuation->manifest.uid, uid))
+		evacuation->vanished = true;
+	engine->moved = true;
+}
+
+const char *evacuation_region(const struct evacuation *evacuation)
+{
+	return evacuation->manifest.region ? evacuation->manifest.region : evacuation->engine->settings->region;
+}
+
+bool evacuation_targets(const struct evacuation *evacuation, const char *kind)
+{
+	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
+		if (text_equal(evacuation->manifest.targets[i].kind, kind))
+			return true;
+	return false;
+}
+
+static bool targets_aws(const struct evacuation *evacuation)
+{
+	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
+		if (registry_find(evacuation->manifest.targets[i].kind))
+			return true;
+	return false;
+}
+
+bool evacuation_wants_zone(const struct evacuation *evacuation)
+{
+	const struct manifest *manifest = &evacuation->manifest;
+
+	if (!evacuation->valid || evacuation->vanished)
+		return false;
+	if (manifest->finalizer)
+		return true;
+	return !manifest->deleting && manifest->mode == MODE_EVACUATE && evacuation->refused_generation != manifest->generation;
+}
+
+void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out)
+{
+	*out = (struct scope){
+		.zone_id = evacuation->manifest.zone_id,
+		.zone_name = evacuation->facts ? evacuation->facts->scope.zone_name : NULL,
+		.region = evacuation_region(evacuation),
+		.owner = evacuation->engine->cluster.owner,
+		.cluster_name = evacuation->engine->settings->cluster_name,
+		.evacuation = evacuation->manifest.name,
+		.evacuation_uid = evacuation->manifest.uid,
+	};
+}
+
+/* Observing. */
+
+static void observed(struct evacuation *evacuation, struct facts *facts, const struct error *error)
+{
+	struct engine *engine = evacuation->engine;
+	struct instant now = engine_now(engine);
+
+	evacuation->observation = NULL;
+	evacuation_touch(evacuation);
+	if (!facts) {
+		evacuation->observe_failures++;
+		evacuation->observe_error = *error;
+		evacuation->observe_due = instant_after(now, requeue_backoff_ms(evacuation->observe_failures, OBSERVE_AGAIN_MS,
+		                                                                OBSERVE_AGAIN_MAX_MS, engine_random(engine)));
+		return;
+	}
+	facts_release(evacuation->facts);
+	evacuation->facts = facts;
+	evacuation->facts_serial++;
+	evacuation->observe_failures = 0;
+	evacuation->observe_error = (struct error){0};
+	evacuation->observe_due = instant_after(now, engine->settings->resync_ms);
+	evacuation->observed_for_restore = evacuation->restoring;
+	evacuation->nodes_due = true; /* the zone's name may be new */
+	if (evacuation->restoring)
+		plan_take_records(evacuation);
+	else
+		plan_take_facts(evacuation);
+}
+
+static void observe_if_due(struct evacuation *evacuation, bool records)
+{
+	if (evacuation->observation || !instant_reached(evacuation->observe_due, engine_now(evacuation->engine)))
+		return;
+	evacuation->observation = observation_start(evacuation, !evacuation->restoring, records, observed);
+}
+
+/* Credentials, endpoints and (where it is needed) the table: false with the stall set. */
+static bool aws_is_ready(struct evacuation *evacuation, bool needs_table)
+{
+	struct engine *engine = evacuation->engine;
+	struct error error;
+
+	if (!evacuation->place)
+		evacuation->place = place_of(engine, evacuation_region(evacuation), &error);
+	if (!evacuation->place) {
+		stall_set(&evacuation->stall, "InvalidEndpoint", "%s", error.message);
+		return false;
+	}
+	if (!engine->have_credentials) {
+		stall_set(&evacuation->stall, "NoCredentials", "%s", engine->credentials_error.message);
+		return false;
+	}
+	if (place_table(evacuation->place) || !needs_table)
+		return true;
+	if (evacuation->place->table_error.kind == ERROR_ABSENT)
+		stall_set(&evacuation->stall, "JournalMissing",
+		          "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",
+		          engine->settings->table, evacuation->place->region);
+	else if (evacuation->place->table_error.kind != ERROR_NONE)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->place->table_error);
+	return false;
+}
+
+static void tell_observation(struct evacuation *evacuation)
+{
+	const struct error *error = &evacuation->observe_error;
+
+	if (error->kind == ERROR_INPUT)
+		stall_set(&evacuation->stall, "UnknownZone", "%s", error->message);
+	else if (error->kind != ERROR_NONE)
+		stall_from_error(&evacuation->stall, "Aws", error);
+}
+
+/* Evacuating. */
+
+static bool all_at_rest(const struct evacuation *evacuation)
+{
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (!item_at_rest(item) || item->state == ITEM_PLANNED)
+			return false;
+	return true;
+}
+
+static void started(struct evacuation *evacuation)
+{
+	if (evacuation->started_at.us == 0)
+		evacuation->started_at = engine_wall(evacuation->engine);
+}
+
+static void turn_plan_only(struct evacuation *evacuation)
+{
+	evacuation->phase = PHASE_OBSERVING;
+	if (!aws_is_ready(evacuation, false))
+		return;
+	observe_if_due(evacuation, evacuation->place->table_ready);
+	tell_observation(evacuation);
+	plan_take_nodes(evacuation);
+	if (evacuation->facts)
+		evacuation->phase = PHASE_PLANNED;
+}
+
+static void turn_nodes(struct evacuation *evacuation)
+{
+	plan_take_nodes(evacuation);
+	if (!plan_needs_finalizer(evacuation) || !admit_finalizer(evacuation, true))
+		return;
+	started(evacuation);
+	plan_start_nodes(evacuation);
+}
+
+static void turn_aws(struct evacuation *evacuation)
+{
+	if (!aws_is_ready(evacuation, true))
+		return;
+	observe_if_due(evacuation, true);
+	tell_observation(evacuation);
+	if (!evacuation->facts || !plan_needs_finalizer(evacuation))
+		return;
+	if (!admit_finalizer(evacuation, true) || !admit_register(evacuation)) {
+		if (evacuation->registration_failures > 0)
+			stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+		return;
+	}
+	started(evacuation);
+	plan_start_changes(evacuation);
+	plan_start_node_copies(evacuation);
+}
+
+static void judge_phase(struct evacuation *evacuation)
+{
+	bool seen = evacuation->facts || !targets_aws(evacuation);
+
+	if (!seen)
+		evacuation->phase = evacuation->items.count ? PHASE_APPLYING : PHASE_OBSERVING;
+	else if (!all_at_rest(evacuation))
+		evacuation->phase = PHASE_APPLYING;
+	else
+		evacuation->phase = PHASE_HOLDING;
+	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 && evacuation->started_at.us != 0)
+		evacuation->evacuated_at = engine_wall(evacuation->engine);
+}
+
+static void turn_evacuating(struct evacuation *evacuation)
+{
+	evacuation->phase = PHASE_PENDING;
+	if (evacuation->refused_generation == evacuation->manifest.generation) {
+		evacuation->stall = evacuation->refusal;
+		return;
+	}
+	if (!admit_by_objects(evacuation))
+		return;
+	if (evacuation->manifest.mode == MODE_PLAN) {
+		turn_plan_only(evacuation);
+		return;
+	}
+	turn_nodes(evacuation);
+	turn_aws(evacuation);
+	if (!targets_aws(evacuation)) /* nodes need no AWS: only their copies in the journal wait for it */
+		evacuation->stall = (struct stall){0};
+	if (evacuation->refused_generation == evacuation->manifest.generation)
+		return;
+	judge_phase(evacuation);
+}
+
+/* Restoring. */
+
+static bool abandoned(const struct evacuation *evacuation)
+{
+	const struct json *annotations = json_path(evacuation->object, "metadata.annotations");
+
+	return text_equal(json_get_string(annotations, ABANDON_ANNOTATION), evacuation->manifest.uid);
+}
+
+/* Every process that takes out has ended or been stopped. */
+static bool turned_round(struct evacuation *evacuation)
+{
+	bool all = true;
+
+	if (!evacuation->restoring && evacuation->observation) {
+		observation_cancel(evacuation->observation);
+		evacuation->observation = NULL;
+	}
+	if (!evacuation->restoring) {
+		evacuation->restoring = true;
+		evacuation->nodes_due = true;
+		evacuation->observe_due = (struct instant){0};
+		evacuation->verified = false;
+	}
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		if (item->direction == DIRECTION_OUT && process_running(&item->process) && !process_stop(&item->process))
+			all = false;
+	if (process_running(&evacuation->registration) && !evacuation->registered && !process_stop(&evacuation->registration))
+		all = false;
+	return all;
+}
+
+static size_t open_records(const struct evacuation *evacuation)
+{
+	size_t open = 0;
+
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (item->has_record || process_running(&item->process))
+			open++;
+	return open;
+}
+
+static bool facts_have_ours(const struct evacuation *evacuation)
+{
+	for (size_t i = 0; i < evacuation->facts->records.count; i++)
+		if (string_list_has(&evacuation->facts->records.at[i].owners, evacuation->engine->cluster.owner))
+			return true;
+	return false;
+}
+
+/* An object of nodes alone that AWS was never asked for: there can be no record. */
+static bool never_met_aws(const struct evacuation *evacuation)
+{
+	return !targets_aws(evacuation) && !evacuation->facts && !json_path_string(evacuation->object, "status.accountId");
+}
+
+/* No record is left: read once more before that is believed. */
+static bool verify_nothing_left(struct evacuation *evacuation)
+{
+	if (evacuation->verified)
+		return true;
+	if (!evacuation->verify_serial) {
+		evacuation->verify_serial = evacuation->facts_serial + 1;
+		evacuation->observe_due = (struct instant){0};
+	}
+	if (evacuation->facts_serial >= evacuation->verify_serial) {
+		evacuation->verified = !facts_have_ours(evacuation);
+		evacuation->verify_serial = 0;
+	}
+	observe_if_due(evacuation, true);
+	return evacuation->verified;
+}
+
+static bool restore_aws(struct evacuation *evacuation)
+{
+	if (!aws_is_ready(evacuation, true)) {
+		if (never_met_aws(evacuation))
+			evacuation->stall = (struct stall){0};
+		return never_met_aws(evacuation);
+	}
+	observe_if_due(evacuation, true);
+	tell_observation(evacuation);
+	if (!evacuation->facts || !evacuation->observed_for_restore)
+		return false;
+	plan_start_restores(evacuation);
+	if (open_records(evacuation) > 0)
+		return false;
+	return verify_nothing_left(evacuation) && admit_unregister(evacuation);
+}
+
+static void let_go(struct evacuation *evacuation)
+{
+	evacuation->phase = PHASE_RESTORED;
+	admit_finalizer(evacuation, false);
+}
+
+static void turn_restoring(struct evacuation *evacuation)
+{
+	struct evacuation *successor;
+	bool nodes_back, aws_back;
+
+	evacuation->phase = PHASE_RESTORING;
+	if (!evacuation->manifest.finalizer)
+		return;
+	if (abandoned(evacuation)) {
+		stall_set(&evacuation->stall, "Abandoned",
+		          "let go without restoring, as its annotation %s says; what is still out stands in the journal", ABANDON_ANNOTATION);
+		let_go(evacuation);
+		return;
+	}
+	if (!turned_round(evacuation))
+		return;
+	successor = admit_successor(evacuation);
+	if (successor) { /* it takes the records over: nothing is restored in between */
+		if (successor->manifest.finalizer)
+			let_go(evacuation);
+		return;
+	}
+	nodes_back = plan_take_held_nodes(evacuation) == 0;
+	plan_start_node_restores(evacuation);
+	aws_back = restore_aws(evacuation);
+	if (nodes_back && aws_back)
+		let_go(evacuation);
+}
+
+void evacuation_turn(struct evacuation *evacuation)
+{
+	struct engine *engine = evacuation->engine;
+
+	evacuation->stall = (struct stall){0};
+	if (evacuation->vanished) {
+		evacuation_free(evacuation);
+		engine->moved = true;
+		return;
+	}
+	if (!evacuation->valid) {
+		evacuation->phase = PHASE_PENDING;
+		stall_set(&evacuation->stall, "InvalidSpec", "%s", evacuation->invalid_because);
+	} else if (evacuation->manifest.deleting) {
+		turn_restoring(evacuation);
+	} else {
+		turn_evacuating(evacuation);
+	}
+	status_turn(evacuation);
+}
+
+struct instant evacuation_due(const struct evacuation *evacuation, struct instant otherwise)
+{
+	struct instant now = engine_now(evacuation->engine);
+	struct instant times[] = {evacuation->observe_due, evacuation->status_due, evacuation->finalizer_due,
+	                          evacuation->registration_due,
+	                          evacuation->place ? evacuation->place->table_due : otherwise};
+	struct instant due = plan_due(evacuation, otherwise);
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (!instant_reached(times[i], now))
+			due = instant_earlier(due, times[i]);
+	return due;
+}

@@ -1,0 +1,92 @@
+/*
+ * One ZonalEvacuation at work. Level-driven: each turn starts from what is (the object, the facts, the items) and starts what is missing;
+ * it is repeated until nothing moves.
+ */
+#ifndef ENGINE_EVACUATION_H
+#define ENGINE_EVACUATION_H
+
+#include "facts.h"
+#include "item.h"
+#include "journal/dynamodb.h"
+#include "kube/manifest.h"
+#include "phase.h"
+#include "place.h"
+
+struct observation;
+
+struct evacuation {
+	struct evacuation *next;
+	struct engine *engine;
+	bool listed; /* seen in the list that is being read */
+	bool vanished; /* the object is gone: forget it when nothing is at work */
+
+	struct arena object_arena; /* the object as last seen */
+	const struct json *object;
+	struct manifest manifest;
+	bool valid; /* the manifest could be read */
+	const char *invalid_because;
+
+	struct place *place;
+	struct facts *facts; /* of the last complete observation; NULL before */
+	struct observation *observation;
+	struct instant observe_due;
+	int observe_failures;
+	bool observed_for_restore;
+	uint64_t facts_serial;  /* observations completed */
+	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
+	struct items items;
+	bool nodes_due; /* plan all nodes, not only the dirty ones */
+
+	struct process registration; /* register or unregister */
+	bool registered;
+	bool unregistered; /* restoring: nothing of ours is left */
+	struct instant registration_due;
+	int registration_failures;
+	struct arena registration_arena;
+	struct region_item region_item; /* as last read */
+	struct error registration_error;
+	int64_t refused_generation; /* a guard refused the whole: final for it; 0 = none */
+	struct stall refusal;       /* why */
+	struct process finalizer;
+	struct instant finalizer_due;
+	int finalizer_failures;
+
+	enum phase phase;
+	enum phase told_phase; /* last told by an event */
+	struct stall stall;
+	struct stall told_stall;
+	struct wallclock started_at;
+	struct wallclock evacuated_at;
+
+	struct exchange *status_exchange;
+	struct instant status_due;
+	bool touched; /* something that the status shows has changed since it was built */
+	bool restoring; /* turned round: the object is being deleted. Never back */
+	bool verified;  /* restoring: read once more, and no record of ours was left */
+	struct error observe_error; /* why the last observation failed; kind ERROR_NONE = it did not */
+};
+
+/* The object was seen. Makes or updates the evacuation. */
+void evacuation_learn(struct engine *engine, const struct json *object);
+void evacuation_forget(struct engine *engine, const char *name, const char *uid);
+
+void evacuation_turn(struct evacuation *evacuation);
+struct instant evacuation_due(const struct evacuation *evacuation, struct instant otherwise);
+
+/* Something that the status shows has changed. */
+void evacuation_touch(struct evacuation *evacuation);
+
+/* Stop everything at once (the lease is lost, the engine ends). */
+void evacuation_abort(struct evacuation *evacuation);
+void evacuation_free(struct evacuation *evacuation);
+
+/* Does it hold, or want to hold, its zone? Plan and refused ones do not. */
+bool evacuation_wants_zone(const struct evacuation *evacuation);
+
+/* What node decisions need: known without AWS. Borrows from the evacuation. */
+void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out);
+
+const char *evacuation_region(const struct evacuation *evacuation);
+bool evacuation_targets(const struct evacuation *evacuation, const char *kind);
+
+#endif

@@ -1,0 +1,464 @@
+#include "exchange.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aws/protocol.h"
+#include "aws/sigv4.h"
+#include "inquiry.h"
+#include "item.h"
+#include "journal/dynamodb.h"
+#include "kube/objects.h"
+#include "requeue.h"
+#include "state.h"
+
+#define EXCHANGE_ARENA_MAX (256u << 20)
+#define AWS_DEADLINE_MS 20000
+#define KUBE_DEADLINE_MS 10000
+#define RESPONSE_MAX (16u << 20)
+
+struct exchange *exchange_new(struct engine *engine, exchange_hear hear, void *self)
+{
+	struct exchange *exchange = calloc(1, sizeof(*exchange));
+
+	if (!exchange)
+		abort();
+	arena_init(&exchange->arena, "exchange", EXCHANGE_ARENA_MAX);
+	exchange->hear = hear;
+	exchange->self = self;
+	exchange->previous = engine->last_exchange;
+	if (exchange->previous)
+		exchange->previous->next = exchange;
+	else
+		engine->exchanges = exchange;
+	engine->last_exchange = exchange;
+	return exchange;
+}
+
+static void exchange_free(struct engine *engine, struct exchange *exchange)
+{
+	if (exchange->next)
+		exchange->next->previous = exchange->previous;
+	else
+		engine->last_exchange = exchange->previous;
+	if (exchange->previous)
+		exchange->previous->next = exchange->next;
+	else
+		engine->exchanges = exchange->next;
+	arena_done(&exchange->arena);
+	free(exchange);
+}
+
+void exchange_queue(struct engine *engine, struct exchange *exchange)
+{
+	exchange->state = EXCHANGE_QUEUED;
+	engine->moved = true;
+}
+
+static bool counts_for_kube(const struct exchange *exchange)
+{
+	return !exchange->ask.urgent && exchange->ask.what == ASK_HTTP && !exchange->ask.place;
+}
+
+static void leave_flight(struct engine *engine, struct exchange *exchange)
+{
+	if (exchange->state == EXCHANGE_IN_FLIGHT && counts_for_kube(exchange))
+		engine->kube_in_flight--;
+}
+
+void exchange_cancel(struct engine *engine, struct exchange *exchange)
+{
+	if (!exchange)
+		return;
+	if (exchange->state == EXCHANGE_IN_FLIGHT)
+		engine->client->cancel(engine->client, exchange->call);
+	leave_flight(engine, exchange);
+	if (exchange->state == EXCHANGE_LOOKING) { /* its look goes on for the others; only the telling is taken back */
+		exchange->state = EXCHANGE_ENDED;
+		exchange->hear = NULL;
+		return;
+	}
+	exchange_free(engine, exchange);
+}
+
+void exchange_tell(struct engine *engine, struct exchange *exchange, const struct answer *answer)
+{
+	leave_flight(engine, exchange);
+	exchange->state = EXCHANGE_ENDED;
+	engine->told++;
+	engine->moved = true;
+	if (exchange->hear)
+		exchange->hear(exchange->self, exchange, answer);
+	exchange_free(engine, exchange);
+}
+
+static void fill_clock(struct engine *engine, const struct exchange *exchange, struct answer *answer)
+{
+	answer->now = engine_now(engine);
+	answer->wall = engine_wall(engine);
+	answer->sent_at = exchange->sent_at;
+	answer->signed_at = exchange->signed_at;
+}
+
+static void tell_error(struct engine *engine, struct exchange *exchange, const struct error *error)
+{
+	struct answer answer = {.error = error, .arena = &exchange->arena};
+
+	fill_clock(engine, exchange, &answer);
+	exchange_tell(engine, exchange, &answer);
+}
+
+/* Sending. */
+
+static void render_url(struct exchange *exchange, const char *base)
+{
+	struct http_request *request = &exchange->ask.request;
+
+	request->url = arena_printf(&exchange->arena, "%s%s%s%s", base, request->path, request->query ? "?" : "",
+	                            request->query ? request->query : "");
+}
+
+static void prepare_kube(struct engine *engine, struct exchange *exchange)
+{
+	struct kube_config *config = engine->settings->kube;
+	struct http_request *request = &exchange->ask.request;
+
+	render_url(exchange, config->base_url);
+	request->tls = &config->tls;
+	if (request->deadline_ms == 0)
+		request->deadline_ms = KUBE_DEADLINE_MS;
+	if (config->token[0] && text_starts_with(config->base_url, "https://"))
+		http_set_header(&request->headers, &exchange->arena, "Authorization",
+		                arena_printf(&exchange->arena, "Bearer %s", config->token));
+}
+
+static void prepare_aws(struct engine *engine, struct exchange *exchange, const struct aws_service *service)
+{
+	const struct aws_endpoint *endpoint = place_endpoint(exchange->ask.place, service);
+	struct http_request *request = &exchange->ask.request;
+	struct sigv4_scope scope = {
+		.credentials = &engine->credentials,
+		.region = endpoint->signing_region,
+		.signing_name = service->signing_name,
+		.at = engine_wall(engine),
+	};
+
+	render_url(exchange, endpoint->base_url);
+	if (request->deadline_ms == 0)
+		request->deadline_ms = AWS_DEADLINE_MS;
+	exchange->signed_at = scope.at;
+	sigv4_sign(&exchange->arena, &scope, endpoint->host, request);
+}
+
+static void render_journal(struct engine *engine, struct exchange *exchange)
+{
+	exchange->ask.request = (struct http_request){0};
+	if (exchange->reading)
+		dynamodb_ask_read(&exchange->arena, engine->settings->table, &exchange->ask.call, &exchange->ask.request);
+	else
+		dynamodb_ask_call(&exchange->arena, engine->settings->table, &exchange->ask.call, &exchange->ask.request);
+}
+
+/* Can its credentials, table, lease and quota let it go now? Otherwise it stays queued, perhaps with a later time. */
+static bool may_go(struct engine *engine, struct exchange *exchange, struct instant now)
+{
+	struct ask *ask = &exchange->ask;
+
+	if (ask->effect && !engine_may_act(engine))
+		return false;
+	if (!ask->place)
+		return ask->urgent || engine->kube_in_flight < KUBE_IN_FLIGHT_MAX;
+	if (!engine->have_credentials)
+		return false;
+	if (ask->what == ASK_JOURNAL && !ask->place->table_ready)
+		return false;
+	exchange->limiter = place_limiter(ask->place, ask->request.service, ask->request.operation, now);
+	if (exchange->limiter && !limiter_take(exchange->limiter, now)) {
+		ask->due = limiter_ready(exchange->limiter, now);
+		return false;
+	}
+	return true;
+}
+
+static void send(struct engine *engine, struct exchange *exchange, struct instant now)
+{
+	struct http_request *request = &exchange->ask.request;
+	const struct aws_service *service = aws_service_find(request->service);
+
+	if (service)
+		prepare_aws(engine, exchange, service);
+	else
+		prepare_kube(engine, exchange);
+	if (request->max_response_bytes == 0)
+		request->max_response_bytes = RESPONSE_MAX;
+	exchange->attempts++;
+	exchange->sent_at = now;
+	exchange->state = EXCHANGE_IN_FLIGHT;
+	if (counts_for_kube(exchange))
+		engine->kube_in_flight++;
+	/* A lease may have run out while the request was being made: sign, then check, then send. */
+	if (exchange->ask.effect && !engine_may_act(engine)) {
+		leave_flight(engine, exchange);
+		exchange->state = EXCHANGE_QUEUED;
+		return;
+	}
+	exchange->call = engine->client->submit(engine->client, &exchange->arena, request, exchange);
+}
+
+static bool try_to_send(struct engine *engine, struct exchange *exchange, struct instant now)
+{
+	struct ask *ask = &exchange->ask;
+
+	if (ask->fresh_until.ms && instant_reached(ask->fresh_until, now)) {
+		struct error stale;
+
+		error_set(&stale, ERROR_STALE, "what it was built from is older than a second");
+		tell_error(engine, exchange, &stale);
+		return true;
+	}
+	if (ask->what == ASK_JOURNAL && !exchange->ask.request.service)
+		render_journal(engine, exchange);
+	if (!may_go(engine, exchange, now))
+		return false;
+	send(engine, exchange, now);
+	return exchange->state == EXCHANGE_IN_FLIGHT;
+}
+
+/* Looks. */
+
+static bool same_look(const struct exchange *a, const struct exchange *b)
+{
+	return a->ask.place == b->ask.place && a->ask.item->actuator == b->ask.item->actuator &&
+	       a->ask.item->evacuation == b->ask.item->evacuation;
+}
+
+static bool look_is_due(const struct exchange *exchange, struct instant now)
+{
+	return exchange->state == EXCHANGE_QUEUED && exchange->ask.what == ASK_LOOK && instant_reached(exchange->ask.due, now);
+}
+
+static void gather_look(struct engine *engine, struct exchange *first, struct instant now)
+{
+	size_t max = first->ask.item->actuator->look_max;
+	struct exchange *gathered[128];
+	size_t count = 0;
+
+	if (max > sizeof(gathered) / sizeof(gathered[0]))
+		max = sizeof(gathered) / sizeof(gathered[0]);
+	for (struct exchange *other = first; other && count < max; other = other->next)
+		if (look_is_due(other, now) && same_look(first, other))
+			gathered[count++] = other;
+	for (size_t i = 0; i < count; i++)
+		gathered[i]->state = EXCHANGE_LOOKING;
+	inquiry_look(engine, gathered, count);
+}
+
+static bool dispatch_one(struct engine *engine, struct exchange *exchange, struct instant now)
+{
+	struct answer answer = {.arena = &exchange->arena};
+
+	switch (exchange->ask.what) {
+	case ASK_WAIT:
+		fill_clock(engine, exchange, &answer);
+		exchange_tell(engine, exchange, &answer);
+		return true;
+	case ASK_LOOK:
+		gather_look(engine, exchange, now);
+		return true;
+	case ASK_HTTP:
+	case ASK_JOURNAL:
+		return try_to_send(engine, exchange, now);
+	}
+	return false;
+}
+
+bool exchange_dispatch(struct engine *engine)
+{
+	struct instant now = engine_now(engine);
+	uint64_t told = engine->told;
+	bool moved = false;
+	struct exchange *next;
+
+	for (struct exchange *exchange = engine->exchanges; exchange; exchange = next) {
+		next = exchange->next;
+		if (exchange->state != EXCHANGE_QUEUED || !instant_reached(exchange->ask.due, now))
+			continue;
+		moved |= dispatch_one(engine, exchange, now);
+		if (engine->told != told) /* whoever was told may have ended any exchange, the next one too */
+			return true;
+	}
+	return moved;
+}
+
+void exchange_dispatch_urgent(struct engine *engine)
+{
+	struct instant now = engine_now(engine);
+
+	for (struct exchange *exchange = engine->exchanges; exchange; exchange = exchange->next)
+		if (exchange->state == EXCHANGE_QUEUED && exchange->ask.urgent && exchange->ask.what == ASK_HTTP && !exchange->hear_chunk &&
+		    instant_reached(exchange->ask.due, now))
+			send(engine, exchange, now);
+}
+
+void exchange_cancel_all(struct engine *engine)
+{
+	while (engine->exchanges) {
+		struct exchange *exchange = engine->exchanges;
+
+		if (exchange->state == EXCHANGE_LOOKING)
+			exchange->state = EXCHANGE_ENDED;
+		exchange_cancel(engine, exchange);
+	}
+}
+
+struct instant exchange_due(const struct engine *engine, struct instant otherwise)
+{
+	struct instant due = otherwise;
+
+	for (const struct exchange *exchange = engine->exchanges; exchange; exchange = exchange->next)
+		if (exchange->state == EXCHANGE_QUEUED && !instant_reached(exchange->ask.due, engine_now(engine)))
+			due = instant_earlier(due, exchange->ask.due);
+	return due;
+}
+
+size_t exchange_effects_in_flight(const struct engine *engine)
+{
+	size_t count = 0;
+
+	for (const struct exchange *exchange = engine->exchanges; exchange; exchange = exchange->next)
+		if (exchange->state == EXCHANGE_IN_FLIGHT && exchange->ask.effect)
+			count++;
+	return count;
+}
+
+/* Answers. */
+
+static void measure(struct engine *engine, const struct exchange *exchange, const struct error *error,
+                    const struct http_response *response)
+{
+	const struct http_request *request = &exchange->ask.request;
+	int64_t ms = instant_between_ms(exchange->sent_at, engine_now(engine));
+	char code[16];
+
+	if (response->status)
+		snprintf(code, sizeof(code), "%d", response->status);
+	else
+		snprintf(code, sizeof(code), "%s", error_kind_name(error ? error->kind : ERROR_NONE));
+	metric_add(engine->metrics, METRIC_REQUESTS_TOTAL, 1, request->service, request->operation, code, NULL);
+	metric_observe(engine->metrics, METRIC_REQUEST_DURATION, (double)ms / 1000, request->service, request->operation, NULL);
+	if (error && error->kind == ERROR_THROTTLED)
+		metric_add(engine->metrics, METRIC_THROTTLED_TOTAL, 1, request->service, request->operation, NULL);
+}
+
+static bool repeat(struct engine *engine, struct exchange *exchange, const struct error *error)
+{
+	struct requeue_case what = {
+		.effect = exchange->ask.effect && exchange->ask.what != ASK_JOURNAL, /* the journal tells its own lost answers */
+		.once = exchange->ask.once,
+		.attempts = exchange->attempts,
+		.random = engine_random(engine),
+	};
+	struct requeue requeue = requeue_decide(&what, error);
+	struct instant now = engine_now(engine);
+
+	if (requeue.throttled && exchange->limiter)
+		limiter_throttled(exchange->limiter, now);
+	if (requeue.what == REQUEUE_TELL)
+		return false;
+	if (requeue.refresh_credentials) {
+		struct error ignored;
+
+		if (exchange->ask.place)
+			engine_load_credentials(engine);
+		else if (!kube_config_refresh_token(engine->settings->kube, now, true, &ignored))
+			return false;
+	}
+	leave_flight(engine, exchange);
+	exchange->state = EXCHANGE_QUEUED;
+	exchange->ask.due = instant_after(now, requeue.delay_ms);
+	log_event(LOG_DEBUG, "call is repeated", "operation", exchange->ask.request.operation, "error", error->message, NULL);
+	return true;
+}
+
+/* A refused conditional write is an outcome, not an error. False: it is to be read first (queued again). */
+static bool hear_journal(struct engine *engine, struct exchange *exchange, const struct http_response *response,
+                         struct journal_outcome *outcome, struct error *error)
+{
+	bool needs_read = false;
+	bool heard;
+
+	if (exchange->reading)
+		heard = dynamodb_hear_read(&exchange->arena, &exchange->ask.call, response, outcome, error);
+	else
+		heard = dynamodb_hear_call(&exchange->arena, &exchange->ask.call, response, outcome, &needs_read, error);
+	if (heard && needs_read) {
+		exchange->reading = true;
+		exchange->ask.request = (struct http_request){0};
+		leave_flight(engine, exchange);
+		exchange->state = EXCHANGE_QUEUED;
+		return false;
+	}
+	if (!heard && error->kind == ERROR_ABSENT) {
+		place_table_lost(exchange->ask.place, error);
+		exchange->ask.due = exchange->ask.place->table_due; /* it waits for the table */
+		exchange->state = EXCHANGE_QUEUED;
+		return false;
+	}
+	if (!heard)
+		return !repeat(engine, exchange, error);
+	return true;
+}
+
+static void answer_journal(struct engine *engine, struct exchange *exchange, const struct http_response *response)
+{
+	struct journal_outcome outcome = {0};
+	struct error error = {0};
+	struct answer answer = {.arena = &exchange->arena, .response = response};
+
+	if (!hear_journal(engine, exchange, response, &outcome, &error))
+		return;
+	fill_clock(engine, exchange, &answer);
+	if (error.kind)
+		answer.error = &error;
+	else
+		answer.journal = &outcome;
+	exchange_tell(engine, exchange, &answer);
+}
+
+static void answer_http(struct engine *engine, struct exchange *exchange, const struct http_response *response)
+{
+	const struct aws_service *service = aws_service_find(exchange->ask.request.service);
+	struct error error = {0};
+	struct answer answer = {.arena = &exchange->arena, .response = response};
+
+	if (!(service ? aws_check(service, response, &error) : kube_check(response, &error))) {
+		measure(engine, exchange, &error, response);
+		if (repeat(engine, exchange, &error))
+			return;
+		answer.error = &error;
+	} else {
+		measure(engine, exchange, NULL, response);
+	}
+	fill_clock(engine, exchange, &answer);
+	exchange_tell(engine, exchange, &answer);
+}
+
+void exchange_happened(struct engine *engine, const struct client_event *event)
+{
+	struct exchange *exchange = event->owner;
+
+	if (event->what == CLIENT_CHUNK) {
+		exchange->hear_chunk(exchange->self, exchange, event->bytes, event->length);
+		return;
+	}
+	assert(event->what == CLIENT_FINISHED && exchange->state == EXCHANGE_IN_FLIGHT);
+	engine->moved = true;
+	if (exchange->ask.what == ASK_JOURNAL) {
+		measure(engine, exchange, event->response->status ? NULL : &event->response->error, event->response);
+		answer_journal(engine, exchange, event->response);
+	} else {
+		answer_http(engine, exchange, event->response);
+	}
+}

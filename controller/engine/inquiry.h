@@ -1,0 +1,54 @@
+/*
+ * A set of probes of one actuator, read in parallel: a survey of all resources of a kind, or a look at some of them.
+ *
+ * Ownership: counted. The resources, and what their actuator keeps of them, live as long as somebody holds the inquiry.
+ */
+#ifndef ENGINE_INQUIRY_H
+#define ENGINE_INQUIRY_H
+
+#include "actuators/actuator.h"
+#include "exchange.h"
+
+struct facts;
+
+struct inquiry {
+	struct engine *engine;
+	struct place *place;
+	const struct actuator *actuator;
+	struct facts *facts; /* the scope that the questions are about */
+	bool holds_facts;    /* a look does; a survey is held by its facts */
+	struct arena arena;
+	struct resources resources;
+	struct probes queue;
+	size_t pending;
+	struct exchange **exchanges; /* in flight, to be taken back when it fails */
+	size_t exchange_count;
+	size_t exchange_capacity;
+	bool failed;
+	struct error error;
+	struct instant sent_at; /* of the first answer's request: the age of what was read */
+	int references;
+	void (*ended)(void *self, struct inquiry *inquiry);
+	void *self;
+
+	struct exchange **waiting; /* a look: who is to be told */
+	size_t waiting_count;
+};
+
+/* All resources of the kind. `ended` is called later, once, with inquiry->failed or its resources. The caller holds one reference. */
+struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator, struct facts *facts,
+                               void (*ended)(void *self, struct inquiry *inquiry), void *self);
+
+/* Look at the items of `exchanges` (ASK_LOOK, all of one place and actuator, at most look_max) and tell each. */
+void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count);
+
+/* Nobody is to be told any more; gives the caller's reference back. NULL is fine. */
+void inquiry_cancel(struct inquiry *inquiry);
+
+struct inquiry *inquiry_hold(struct inquiry *inquiry);
+void inquiry_release(struct inquiry *inquiry);
+
+/* NULL when the answers did not mention it. */
+const struct resource *inquiry_find(const struct inquiry *inquiry, const char *id);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Observe: everything that one decision needs, read in parallel to the last page: the zones, the account, all subnets of the
+ * region, the zone's partition of the journal (consistently), and all resources of each target kind.
+ */
+#ifndef ENGINE_OBSERVE_H
+#define ENGINE_OBSERVE_H
+
+#include "facts.h"
+
+struct evacuation;
+struct observation;
+
+/*
+ * Begin. `ended` is called later, once: with facts (one reference, the callee's), or NULL and why. For a restore nothing is surveyed: the records
+ * say what there is. `records` false leaves the journal alone (mode Plan without a table).
+ */
+struct observation *observation_start(struct evacuation *evacuation, bool surveys, bool records,
+                                      void (*ended)(struct evacuation *evacuation, struct facts *facts, const struct error *error));
+
+/* Nothing is told any more. NULL is fine. */
+void observation_cancel(struct observation *observation);
+
+#endif

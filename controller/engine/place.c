@@ -1,0 +1,202 @@
+/*
+ * The table's story:
+ *
+ *   describe ─► ready                     (keys or index not ours: an error that stays until it is fixed)
+ *      │ missing, --create-journal
+ *      ▼
+ *   create ─► describe ⟲ until ACTIVE ─► backups ─► ready
+ */
+#include "place.h"
+
+#include "journal/dynamodb.h"
+#include "requeue.h"
+#include "state.h"
+
+static const struct step step_describe, step_create, step_creating, step_backups;
+
+static void ask_table(struct place *place, struct ask *out, struct instant now, int64_t delay_ms)
+{
+	out->what = ASK_HTTP;
+	out->place = place;
+	out->due = instant_after(now, delay_ms);
+}
+
+static const struct step *table_failed(struct place *place, const struct answer *answer)
+{
+	place->table_error = *answer->error;
+	place->table_failures++;
+	place->table_due = instant_after(answer->now, requeue_backoff_ms(place->table_failures, 5000, 60000,
+	                                                                 engine_random(place->engine)));
+	return NULL;
+}
+
+static const struct step *table_is_ready(struct place *place)
+{
+	place->table_ready = true;
+	place->table_failures = 0;
+	place->table_error = (struct error){0};
+	return NULL;
+}
+
+static void describe_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct place *place = self;
+
+	(void)wall;
+	ask_table(place, out, now, 0);
+	dynamodb_ask_describe(arena, place->engine->settings->table, &out->request);
+}
+
+static void creating_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	describe_ask(self, now, wall, arena, out);
+	out->due = instant_after(now, 1000);
+}
+
+static const struct step *describe_hear(void *self, const struct answer *answer)
+{
+	struct place *place = self;
+	struct error error;
+	bool ready = false;
+
+	if (answer->error) {
+		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table)
+			return &step_create;
+		return table_failed(place, answer);
+	}
+	if (!dynamodb_hear_describe(answer->arena, answer->response, place->engine->settings->table, &ready, &error)) {
+		struct answer refused = *answer;
+
+		refused.error = &error;
+		return table_failed(place, &refused);
+	}
+	if (!ready)
+		return &step_creating;
+	return place->table_created_by_us ? &step_backups : table_is_ready(place);
+}
+
+static void create_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct place *place = self;
+
+	(void)wall;
+	ask_table(place, out, now, 0);
+	out->effect = true;
+	dynamodb_ask_create(arena, place->engine->settings->table, &out->request);
+}
+
+static const struct step *create_hear(void *self, const struct answer *answer)
+{
+	struct place *place = self;
+
+	/* In use: somebody was faster, or our own lost answer. */
+	if (answer->error && answer->error->kind != ERROR_BUSY && answer->error->kind != ERROR_CONFLICT)
+		return table_failed(place, answer);
+	place->table_created_by_us = !answer->error;
+	return &step_creating;
+}
+
+static void backups_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct place *place = self;
+
+	(void)wall;
+	ask_table(place, out, now, 0);
+	out->effect = true;
+	dynamodb_ask_backups(arena, place->engine->settings->table, &out->request);
+}
+
+static const struct step *backups_hear(void *self, const struct answer *answer)
+{
+	struct place *place = self;
+
+	/* Point-in-time recovery is an insurance of the table, not a condition of working. */
+	if (answer->error)
+		log_event(LOG_WARN, "point-in-time recovery of the journal's table could not be switched on", "error",
+		          answer->error->message, NULL);
+	return table_is_ready(place);
+}
+
+static const struct step step_describe = {"describe the table", describe_ask, describe_hear};
+static const struct step step_create = {"create the table", create_ask, create_hear};
+static const struct step step_creating = {"wait for the table", creating_ask, describe_hear};
+static const struct step step_backups = {"switch on backups", backups_ask, backups_hear};
+
+bool place_table(struct place *place)
+{
+	struct instant now = engine_now(place->engine);
+
+	if (place->table_ready || process_running(&place->table_process) || !instant_reached(place->table_due, now))
+		return place->table_ready;
+	process_start(&place->table_process, place->engine, place, &step_describe);
+	return false;
+}
+
+void place_table_lost(struct place *place, const struct error *error)
+{
+	place->table_ready = false;
+	place->table_error = *error;
+	place->table_due = instant_after(engine_now(place->engine), 5000);
+}
+
+static struct place *place_make(struct engine *engine, const char *region, struct error *error)
+{
+	struct place *place = ARENA_NEW(&engine->arena, struct place);
+	const struct aws_service *service;
+
+	place->engine = engine;
+	place->region = arena_string(&engine->arena, region);
+	for (size_t i = 0; (service = aws_service_at(i)) != NULL && i < PLACE_SERVICES_MAX; i++) {
+		place->services[i] = service;
+		if (!aws_endpoint_of(&engine->arena, service, region, engine->settings->environment, &place->endpoints[i], error))
+			return NULL;
+		place->service_count++;
+	}
+	return place;
+}
+
+struct place *place_of(struct engine *engine, const char *region, struct error *error)
+{
+	struct place *place;
+
+	for (place = engine->places; place; place = place->next)
+		if (text_equal(place->region, region))
+			return place;
+	place = place_make(engine, region, error);
+	if (!place)
+		return NULL;
+	place->next = engine->places;
+	engine->places = place;
+	return place;
+}
+
+void place_done(struct place *place)
+{
+	process_abort(&place->table_process);
+}
+
+const struct aws_endpoint *place_endpoint(const struct place *place, const struct aws_service *service)
+{
+	for (size_t i = 0; i < place->service_count; i++)
+		if (place->services[i] == service)
+			return &place->endpoints[i];
+	return NULL;
+}
+
+struct limiter *place_limiter(struct place *place, const char *service, const char *operation, struct instant now)
+{
+	const struct aws_quota *quota = aws_quota_find(service, operation);
+	struct place_limiter *entry;
+
+	if (!quota)
+		return NULL;
+	for (size_t i = 0; i < place->limiter_count; i++)
+		if (text_equal(place->limiters[i].call_class, quota->call_class))
+			return &place->limiters[i].limiter;
+	if (place->limiter_count == sizeof(place->limiters) / sizeof(place->limiters[0]))
+		return NULL;
+	entry = &place->limiters[place->limiter_count++];
+	entry->call_class = quota->call_class;
+	limiter_init(&entry->limiter, quota->rate_per_s, quota->burst_count, now);
+	return &entry->limiter;
+}

@@ -1,0 +1,55 @@
+/*
+ * One region as the engine meets it: endpoints, limiters, the journal's table, the account.
+ */
+#ifndef ENGINE_PLACE_H
+#define ENGINE_PLACE_H
+
+#include "aws/region.h"
+#include "aws/service.h"
+#include "net/limiter.h"
+#include "process.h"
+
+#define PLACE_SERVICES_MAX 16
+
+struct place_limiter {
+	const char *call_class;
+	struct limiter limiter;
+};
+
+struct place {
+	struct place *next;
+	struct engine *engine;
+	const char *region;
+	const struct aws_service *services[PLACE_SERVICES_MAX];
+	struct aws_endpoint endpoints[PLACE_SERVICES_MAX];
+	size_t service_count;
+	struct place_limiter limiters[PLACE_SERVICES_MAX * 2];
+	size_t limiter_count;
+
+	/* The table. Once ready it stays so until a call says that it is missing. */
+	bool table_ready;
+	bool table_created_by_us;
+	struct process table_process;
+	struct error table_error; /* why it is not ready; kind ERROR_NONE while it is being found out */
+	struct instant table_due;
+	int table_failures;
+};
+
+/* The place of a region, made at first use. NULL and *error when an endpoint setting is wrong. */
+struct place *place_of(struct engine *engine, const char *region, struct error *error);
+
+void place_done(struct place *place);
+
+/* NULL when the service is none of AWS's. */
+const struct aws_endpoint *place_endpoint(const struct place *place, const struct aws_service *service);
+
+/* The bucket of a call; NULL when it has none. */
+struct limiter *place_limiter(struct place *place, const char *service, const char *operation, struct instant now);
+
+/* See to the table: describe it, make it if that is asked for. True when it is ready. */
+bool place_table(struct place *place);
+
+/* A call said that the table is not there. */
+void place_table_lost(struct place *place, const struct error *error);
+
+#endif

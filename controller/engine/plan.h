@@ -1,0 +1,34 @@
+/*
+ * From facts to items: what is to be done with each resource, and which processes are to be begun. No process is begun on an item that has one.
+ */
+#ifndef ENGINE_PLAN_H
+#define ENGINE_PLAN_H
+
+#include "evacuation.h"
+
+/* A complete observation while evacuating: items for every selected resource in the zone, and for every open record of ours. */
+void plan_take_facts(struct evacuation *evacuation);
+
+/* A complete observation while restoring: items for every open record of ours. */
+void plan_take_records(struct evacuation *evacuation);
+
+/* The nodes out of the cache, all or those that changed: items for the selected ones of the zone. */
+void plan_take_nodes(struct evacuation *evacuation);
+
+/* Restoring: items for the nodes that carry our annotation for this zone. How many are not back yet. */
+size_t plan_take_held_nodes(struct evacuation *evacuation);
+
+/* Is there anything that is out, or to be taken out? Then the object must not vanish unasked. */
+bool plan_needs_finalizer(const struct evacuation *evacuation);
+
+/* Begin what may begin, within maxInFlight. */
+void plan_start_nodes(struct evacuation *evacuation);
+void plan_start_changes(struct evacuation *evacuation);
+void plan_start_node_copies(struct evacuation *evacuation);
+void plan_start_restores(struct evacuation *evacuation);
+void plan_start_node_restores(struct evacuation *evacuation);
+
+/* When a failed item is to be tried again. */
+struct instant plan_due(const struct evacuation *evacuation, struct instant otherwise);
+
+#endif

@@ -1,0 +1,40 @@
+#include "stall.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void stall_set(struct stall *stall, const char *reason, const char *format, ...)
+{
+	va_list arguments;
+
+	snprintf(stall->reason, sizeof(stall->reason), "%s", reason);
+	va_start(arguments, format);
+	vsnprintf(stall->message, sizeof(stall->message), format, arguments);
+	va_end(arguments);
+}
+
+void stall_from_error(struct stall *stall, const char *subject, const struct error *error)
+{
+	char reason[64];
+
+	switch (error->kind) {
+	case ERROR_DENIED:
+		stall_set(stall, "AccessDenied", "%s; check the credentials and deploy/iam/policy.json", error->message);
+		break;
+	case ERROR_EXPIRED:
+		stall_set(stall, "CredentialsExpired", "%s", error->message);
+		break;
+	case ERROR_INPUT:
+		stall_set(stall, "InvalidRequest", "%s", error->message);
+		break;
+	case ERROR_REJECTED:
+	case ERROR_MALFORMED:
+	case ERROR_LIMIT:
+		snprintf(reason, sizeof(reason), "%sRejected", subject);
+		stall_set(stall, reason, "%s", error->message);
+		break;
+	default:
+		snprintf(reason, sizeof(reason), "%sUnreachable", subject);
+		stall_set(stall, reason, "%s; it is tried again by itself", error->message);
+	}
+}

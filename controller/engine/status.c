@@ -1,0 +1,337 @@
+#include "status.h"
+
+#include <string.h>
+
+#include "kube/objects.h"
+#include "state.h"
+
+#define STATUS_EVERY_MS 1000
+#define STATUS_SMALL_BYTES (64 << 10)
+#define STATUS_AGAIN_MS 2000
+
+const struct json *status_condition(const struct json *status, const char *type)
+{
+	const struct json *conditions = json_get(status, "conditions");
+
+	for (size_t i = 0; i < json_count(conditions); i++)
+		if (text_equal(json_get_string(json_at(conditions, i), "type"), type))
+			return json_at(conditions, i);
+	return NULL;
+}
+
+/* Conditions. lastTransitionTime changes only when the status flips. */
+
+static void add_condition(struct json *conditions, const struct evacuation *evacuation, struct arena *arena, const char *type,
+                          bool is, const char *reason, const char *message)
+{
+	const struct json *before = status_condition(json_get(evacuation->object, "status"), type);
+	const char *value = is ? "True" : "False";
+	const char *since = json_get_string(before, "lastTransitionTime");
+	struct json *condition = json_new_object(arena);
+
+	if (!since || !text_equal(json_get_string(before, "status"), value))
+		since = wallclock_rfc3339(engine_wall(evacuation->engine), arena);
+	json_set_string(condition, "type", type);
+	json_set_string(condition, "status", value);
+	json_set_integer(condition, "observedGeneration", evacuation->manifest.generation);
+	json_set_string(condition, "lastTransitionTime", since);
+	json_set_string(condition, "reason", reason);
+	json_set_string(condition, "message", message);
+	json_add(conditions, condition);
+}
+
+static const char *evacuated_message(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
+{
+	if (evacuation->phase != PHASE_HOLDING)
+		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+	return arena_printf(arena, "%zu of %zu are out and settled", tally->settled,
+	                    tally->settled + tally->failed + tally->rival + tally->changed - tally->settled);
+}
+
+static const char *complete_message(const struct tally *tally, struct arena *arena)
+{
+	if (tally->refused + tally->failed + tally->rival == 0)
+		return "nothing was refused and nothing failed";
+	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed, tally->rival);
+}
+
+static void add_conditions(struct json *status, const struct evacuation *evacuation, struct arena *arena)
+{
+	struct json *conditions = json_set_array(status, "conditions");
+	struct tally tally = phase_tally(&evacuation->items, NULL);
+	bool stalled = evacuation->stall.reason[0] != '\0';
+	bool ready = !stalled && (evacuation->phase == PHASE_HOLDING || evacuation->phase == PHASE_PLANNED || evacuation->phase == PHASE_RESTORED);
+	bool held = evacuation->phase == PHASE_HOLDING;
+	bool clean = tally.failed + tally.rival == 0;
+	const char *phase = phase_name(evacuation->phase);
+
+	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
+	              stalled ? evacuation->stall.message : arena_printf(arena, "phase %s", phase));
+	if (stalled)
+		add_condition(conditions, evacuation, arena, "Stalled", true, evacuation->stall.reason, evacuation->stall.message);
+	else if (!ready)
+		add_condition(conditions, evacuation, arena, "Reconciling", true, phase, arena_printf(arena, "phase %s", phase));
+	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, tally.rival ? "Rival" : held ? phase : "NotYet",
+	              evacuated_message(evacuation, &tally, arena));
+	add_condition(conditions, evacuation, arena, "Complete", held && clean && tally.refused == 0,
+	              tally.failed ? "Failed" : tally.refused ? "Refused" : tally.rival ? "Rival" : held ? "Complete" : "NotYet",
+	              complete_message(&tally, arena));
+}
+
+/* Counts. */
+
+static void add_summary(struct json *status, const struct evacuation *evacuation, struct arena *arena)
+{
+	struct json *summary = json_set_array(status, "summary");
+
+	for (size_t i = 0; i < evacuation->manifest.target_count; i++) {
+		struct tally tally = phase_tally(&evacuation->items, evacuation->manifest.targets[i].kind);
+		struct json *entry = json_new_object(arena);
+
+		json_set_string(entry, "kind", evacuation->manifest.targets[i].kind);
+		json_set_integer(entry, "found", (int64_t)tally.found);
+		json_set_integer(entry, "changed", (int64_t)tally.changed);
+		json_set_integer(entry, "settled", (int64_t)tally.settled);
+		json_set_integer(entry, "refused", (int64_t)tally.refused);
+		json_set_integer(entry, "failed", (int64_t)(tally.failed + tally.rival));
+		json_set_integer(entry, "restored", (int64_t)tally.restored);
+		json_set_integer(entry, "heldByOthers", (int64_t)tally.held_by_others);
+		json_add(summary, entry);
+	}
+}
+
+static void add_progress(struct json *status, const struct evacuation *evacuation, struct arena *arena)
+{
+	struct tally tally = phase_tally(&evacuation->items, NULL);
+	size_t all = tally.changed + tally.open + tally.failed + tally.rival;
+	bool back = evacuation->restoring;
+
+	json_set_string(status, "progress", arena_printf(arena, "%zu/%zu", back ? tally.restored : tally.settled,
+	                                                 back ? all + tally.restored : all));
+	json_set_integer(status, "refused", (int64_t)tally.refused);
+	json_set_integer(status, "failed", (int64_t)(tally.failed + tally.rival));
+}
+
+/* Changes: those that need a person first. */
+
+static int urgency(const struct item *item)
+{
+	switch (item->state) {
+	case ITEM_FAILED:
+	case ITEM_RIVAL:
+		return 0;
+	case ITEM_REFUSED:
+		return 1;
+	case ITEM_WAITING:
+	case ITEM_APPLYING:
+	case ITEM_RESTORING:
+	case ITEM_APPLIED:
+		return 2;
+	default:
+		return 3;
+	}
+}
+
+static struct json *change_entry(const struct item *item, struct arena *arena)
+{
+	struct json *entry = json_new_object(arena);
+	const char *guard = guard_name(item->guard);
+	const char *reason = item->reason;
+
+	if (item->state == ITEM_REFUSED && guard[0])
+		reason = arena_printf(arena, "%s: %s", guard, item->reason);
+	json_set_string(entry, "kind", item->change.kind);
+	json_set_string(entry, "name", item->change.name);
+	json_set_string(entry, "id", item->change.id);
+	if (item->change.removed.count && item->state != ITEM_REFUSED)
+		json_set(entry, "removed", json_new_strings(arena, &item->change.removed));
+	json_set_string(entry, "state", item_state_name(item->state));
+	if (reason[0])
+		json_set_string(entry, "reason", reason);
+	json_set_string(entry, "at", wallclock_rfc3339(item->at, arena));
+	return entry;
+}
+
+static void add_changes(struct json *status, const struct evacuation *evacuation, struct arena *arena)
+{
+	struct json *changes = json_set_array(status, "changes");
+	size_t bytes = strlen(json_print(status, arena));
+	size_t listed = 0;
+
+	for (int level = 0; level <= 3; level++)
+		for (const struct item *item = evacuation->items.first; item; item = item->next) {
+			struct json *entry;
+
+			if (urgency(item) != level || listed >= STATUS_CHANGES_MAX)
+				continue;
+			entry = change_entry(item, arena);
+			bytes += strlen(json_print(entry, arena)) + 1;
+			if (bytes > STATUS_BYTES_MAX)
+				goto full;
+			json_add(changes, entry);
+			listed++;
+		}
+full:
+	json_set_integer(status, "changesOmitted", (int64_t)(evacuation->items.count - listed));
+}
+
+static void set_time(struct json *status, const char *key, struct wallclock at, struct arena *arena)
+{
+	if (at.us)
+		json_set_string(status, key, wallclock_rfc3339(at, arena));
+}
+
+struct json *status_build(const struct evacuation *evacuation, struct arena *arena)
+{
+	struct json *status = json_new_object(arena);
+	const struct json *before = json_get(evacuation->object, "status");
+	const struct scope *scope = evacuation->facts ? &evacuation->facts->scope : NULL;
+
+	json_set_integer(status, "observedGeneration", evacuation->manifest.generation);
+	json_set_string(status, "phase", phase_name(evacuation->phase));
+	json_set_string(status, "zoneName", scope ? scope->zone_name : json_get_string(before, "zoneName"));
+	json_set_string(status, "accountId", scope ? scope->account_id : json_get_string(before, "accountId"));
+	add_progress(status, evacuation, arena);
+	add_summary(status, evacuation, arena);
+	set_time(status, "startedAt", evacuation->started_at, arena);
+	set_time(status, "evacuatedAt", evacuation->evacuated_at, arena);
+	add_conditions(status, evacuation, arena);
+	add_changes(status, evacuation, arena);
+	return status;
+}
+
+/* Events: on transitions only, and nobody waits for them. */
+
+static void event_heard(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	(void)self;
+	(void)exchange;
+	(void)answer;
+}
+
+static void tell_event(struct evacuation *evacuation, bool warning, const char *reason, const char *note)
+{
+	struct engine *engine = evacuation->engine;
+	struct exchange *exchange = exchange_new(engine, event_heard, evacuation);
+	struct kube_event event = {
+		.regarding_kind = "ZonalEvacuation",
+		.regarding_api_version = "zonevac.dev/v1alpha1",
+		.regarding_name = evacuation->manifest.name,
+		.regarding_uid = evacuation->manifest.uid,
+		.type = warning ? "Warning" : "Normal",
+		.reason = reason,
+		.action = evacuation->restoring ? "Restore" : "Evacuate",
+		.note = note,
+		.reporting_instance = engine->settings->identity,
+	};
+
+	log_event(warning ? LOG_WARN : LOG_INFO, note, "evacuation", evacuation->manifest.name, "zone", evacuation->manifest.zone_id,
+	          "reason", reason, NULL);
+	kube_ask_event(&exchange->arena, &event, engine_wall(engine), engine_random(engine), &exchange->ask.request);
+	exchange->ask.what = ASK_HTTP;
+	exchange->ask.once = true;
+	exchange_queue(engine, exchange);
+}
+
+static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
+{
+	struct tally tally = phase_tally(&evacuation->items, NULL);
+
+	switch (evacuation->phase) {
+	case PHASE_APPLYING:
+		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused", tally.open + tally.changed,
+		                    evacuation->manifest.zone_id, tally.refused);
+	case PHASE_HOLDING:
+		return arena_printf(arena, "zone %s is held: %zu out and settled, %zu refused, %zu failed", evacuation->manifest.zone_id,
+		                    tally.settled, tally.refused, tally.failed + tally.rival);
+	case PHASE_PLANNED:
+		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
+	case PHASE_RESTORING:
+		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
+	case PHASE_RESTORED:
+		return arena_printf(arena, "zone %s is as it was", evacuation->manifest.zone_id);
+	default:
+		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+	}
+}
+
+static void tell_transitions(struct evacuation *evacuation, struct arena *arena)
+{
+	if (evacuation->phase != evacuation->told_phase) {
+		evacuation->told_phase = evacuation->phase;
+		evacuation->status_due = (struct instant){0};
+		evacuation->touched = true;
+		if (evacuation->phase != PHASE_OBSERVING && evacuation->phase != PHASE_PENDING)
+			tell_event(evacuation, false, phase_name(evacuation->phase), phase_note(evacuation, arena));
+	}
+	if (!text_equal(evacuation->stall.reason, evacuation->told_stall.reason)) {
+		evacuation->told_stall = evacuation->stall;
+		evacuation->status_due = (struct instant){0};
+		evacuation->touched = true;
+		if (evacuation->stall.reason[0])
+			tell_event(evacuation, true, evacuation->stall.reason, evacuation->stall.message);
+	}
+}
+
+/* Writing. */
+
+static void status_heard(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	struct evacuation *evacuation = self;
+	struct error error;
+	const struct json *object;
+
+	(void)exchange;
+	evacuation->status_exchange = NULL;
+	if (!answer->error) {
+		object = json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
+		if (text_equal(json_path_string(object, "metadata.uid"), evacuation->manifest.uid))
+			evacuation_learn(evacuation->engine, object);
+		return;
+	}
+	evacuation->touched = true;
+	evacuation->status_due = instant_after(answer->now, STATUS_AGAIN_MS);
+	if (answer->error->kind != ERROR_ABSENT) /* it is gone: fine */
+		log_event(LOG_WARN, "the status could not be written", "evacuation", evacuation->manifest.name, "error",
+		          answer->error->message, NULL);
+}
+
+static void status_send(struct evacuation *evacuation, const struct json *status)
+{
+	struct exchange *exchange = exchange_new(evacuation->engine, status_heard, evacuation);
+
+	kube_ask_status(&exchange->arena, evacuation->manifest.name, evacuation->manifest.uid, status, &exchange->ask.request);
+	exchange->ask.what = ASK_HTTP;
+	exchange->ask.effect = true;
+	evacuation->status_exchange = exchange;
+	exchange_queue(evacuation->engine, exchange);
+}
+
+static void status_write(struct evacuation *evacuation, struct instant now, struct arena *arena)
+{
+	struct json *status = status_build(evacuation, arena);
+	const char *text = json_print(status, arena);
+	int64_t bytes = (int64_t)strlen(text);
+
+	evacuation->touched = false;
+	evacuation->status_due = instant_after(now, bytes <= STATUS_SMALL_BYTES ? STATUS_EVERY_MS
+	                                                                        : bytes * STATUS_EVERY_MS / STATUS_SMALL_BYTES);
+	if (!json_equal(status, json_get(evacuation->object, "status")))
+		status_send(evacuation, status);
+}
+
+void status_turn(struct evacuation *evacuation)
+{
+	struct instant now = engine_now(evacuation->engine);
+	struct arena arena;
+
+	if (evacuation->manifest.deleting && !evacuation->manifest.finalizer)
+		return;
+	arena_init(&arena, "status", 64u << 20);
+	tell_transitions(evacuation, &arena);
+	/* Once restored the object is about to vanish: nobody would read it. */
+	if (evacuation->touched && evacuation->phase != PHASE_RESTORED && !evacuation->status_exchange &&
+	    instant_reached(evacuation->status_due, now))
+		status_write(evacuation, now, &arena);
+	arena_done(&arena);
+}

@@ -1,0 +1,41 @@
+/*
+ * A ZonalEvacuation, read from its JSON: what the API server stores, and (for the local verbs) what a file holds.
+ *
+ * The CRD validates what the API server stores; a half-broken object that slipped through an older CRD is an error of that object alone.
+ * Errors: ERROR_INPUT "spec.targets[1].kind: …" with what is allowed.
+ */
+#ifndef KUBE_MANIFEST_H
+#define KUBE_MANIFEST_H
+
+#include "base/json.h"
+#include "domain/scope.h"
+
+#define MANIFEST_TARGETS_MAX 16
+
+enum manifest_mode { MODE_EVACUATE, MODE_PLAN };
+
+struct manifest_target {
+	const char *kind;
+	struct selector selector;
+};
+
+struct manifest {
+	const char *name;
+	const char *uid;              /* NULL in a file */
+	const char *resource_version; /* NULL in a file */
+	int64_t generation;
+	const char *created_at; /* RFC 3339 as stored: orders rivals for one zone */
+	bool deleting;
+	bool finalizer;
+	const char *zone_id;
+	const char *region; /* NULL = the controller's */
+	enum manifest_mode mode;
+	struct manifest_target targets[MANIFEST_TARGETS_MAX];
+	size_t target_count;
+	int64_t max_in_flight; /* pacing.maxInFlight, default 16 */
+};
+
+/* Everything borrowed from `object` or in `arena`. Metadata is filled even when the spec is refused. */
+bool manifest_read(struct arena *arena, const struct json *object, struct manifest *out, struct error *error);
+
+#endif

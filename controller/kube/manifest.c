@@ -1,0 +1,332 @@
+#include "kube/manifest.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "kube/objects.h"
+
+#define API_VERSION "zonevac.dev/v1alpha1"
+#define KIND "ZonalEvacuation"
+#define TAGS_MAX 32
+#define NAMES_MAX 64
+#define TEXT_MAX_BYTES 256
+#define REGION_MAX_BYTES 32
+#define IN_FLIGHT_MAX 256
+#define IN_FLIGHT_DEFAULT 16
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS "0123456789"
+
+/* Where we are in the object: each helper names the place in its error. */
+struct place {
+	struct arena *arena;
+	struct error *error;
+};
+
+static bool refuse(const struct place *place, const char *path, const char *sentence)
+{
+	return error_set(place->error, ERROR_INPUT, "%s: %s", path, sentence);
+}
+
+static const char *below(const struct place *place, const char *path, const char *key)
+{
+	return arena_printf(place->arena, "%s.%s", path, key);
+}
+
+static const char *nth(const struct place *place, const char *path, size_t index)
+{
+	return arena_printf(place->arena, "%s[%zu]", path, index);
+}
+
+/* A null member counts as one that is not there, as it does for the API server. */
+static const struct json *member(const struct json *object, const char *key)
+{
+	const struct json *value = json_get(object, key);
+
+	return json_type(value) == JSON_NULL ? NULL : value;
+}
+
+/* An object with no other members than those of `known` (ended by NULL): what is accepted is obeyed. */
+static bool check_object(const struct place *place, const char *path, const struct json *object,
+                         const char *const *known)
+{
+	struct string_list names = {0};
+
+	if (json_type(object) != JSON_OBJECT)
+		return refuse(place, path, object == NULL ? "is missing" : "must be an object");
+	for (size_t i = 0; known[i] != NULL; i++)
+		string_list_add(&names, place->arena, known[i]);
+	for (size_t i = 0; i < json_count(object); i++) {
+		const char *key = NULL;
+
+		json_member(object, i, &key);
+		if (!string_list_has(&names, key))
+			return error_set(place->error, ERROR_INPUT, "%s.%.64s: no such field here; allowed are %s", path, key,
+			                 string_list_join(&names, place->arena, ", "));
+	}
+	return true;
+}
+
+/* A string of 1 to `max` bytes; NULL in *out when it is not there. */
+static bool read_string(const struct place *place, const char *path, const struct json *value, size_t max,
+                        const char **out)
+{
+	*out = json_string(value);
+	if (value == NULL)
+		return true;
+	if (*out == NULL)
+		return refuse(place, path, "must be a string (in YAML: put it in quotes)");
+	if (**out == '\0')
+		return refuse(place, path, "must not be empty");
+	if (strlen(*out) > max)
+		return error_set(place->error, ERROR_INPUT, "%s: must not be longer than %zu bytes", path, max);
+	return true;
+}
+
+/* ^[a-z]{2,10}[0-9]+-az[0-9]+$ */
+static bool is_zone_id(const char *string)
+{
+	size_t letters = strspn(string, LOWER);
+	size_t digits = strspn(string + letters, DIGITS);
+	const char *tail = string + letters + digits;
+
+	return letters >= 2 && letters <= 10 && digits > 0 && text_starts_with(tail, "-az") && tail[3] != '\0' &&
+	       tail[3 + strspn(tail + 3, DIGITS)] == '\0';
+}
+
+static const char *why_no_zone_id(const char *zone)
+{
+	size_t letters = strspn(zone, LOWER);
+	size_t digits = strspn(zone + letters, DIGITS);
+
+	if (strstr(zone, "-wl") != NULL)
+		return "Wavelength Zones cannot be evacuated; give an Availability Zone's id, such as use1-az1";
+	if (letters >= 2 && digits > 0 && zone[letters + digits] == '-' && strstr(zone, "-az") > zone + letters + digits)
+		return "Local Zones cannot be evacuated; give an Availability Zone's id, such as use1-az1";
+	if (letters == 2 && digits == 0 && zone[letters] == '-')
+		return "is a zone's name, which differs from account to account; give the zone's id, such as use1-az1";
+	return "must be an Availability Zone's id, such as use1-az1";
+}
+
+static bool read_zone(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	if (!read_string(place, "spec.zoneId", member(spec, "zoneId"), TEXT_MAX_BYTES, &out->zone_id))
+		return false;
+	if (out->zone_id == NULL)
+		return refuse(place, "spec.zoneId", "is missing; give the zone's id, such as use1-az1");
+	return is_zone_id(out->zone_id) || refuse(place, "spec.zoneId", why_no_zone_id(out->zone_id));
+}
+
+static bool read_region(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	const char *region;
+
+	if (!read_string(place, "spec.region", member(spec, "region"), REGION_MAX_BYTES, &region))
+		return false;
+	out->region = region;
+	if (region == NULL)
+		return true;
+	if (strspn(region, LOWER DIGITS "-") != strlen(region) || strspn(region, LOWER) < 2 || strchr(region, '-') == NULL)
+		return refuse(place, "spec.region", "must be a region, such as us-east-1");
+	return true;
+}
+
+static bool read_mode(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	const char *mode;
+
+	out->mode = MODE_EVACUATE;
+	if (!read_string(place, "spec.mode", member(spec, "mode"), TEXT_MAX_BYTES, &mode))
+		return false;
+	if (text_equal(mode, "Plan"))
+		out->mode = MODE_PLAN;
+	else if (mode != NULL && !text_equal(mode, "Evacuate"))
+		return refuse(place, "spec.mode", "must be Evacuate or Plan");
+	return true;
+}
+
+static bool read_tags(const struct place *place, const char *path, const struct json *map, struct tags *out)
+{
+	if (map == NULL)
+		return true;
+	if (json_type(map) != JSON_OBJECT)
+		return refuse(place, path, "must be a map of tags to values");
+	if (json_count(map) > TAGS_MAX)
+		return error_set(place->error, ERROR_INPUT, "%s: at most %d tags are allowed", path, TAGS_MAX);
+	for (size_t i = 0; i < json_count(map); i++) {
+		const char *key = NULL;
+		const char *value = json_string(json_member(map, i, &key));
+
+		if (*key == '\0' || strlen(key) > TEXT_MAX_BYTES || (value != NULL && strlen(value) > TEXT_MAX_BYTES))
+			return error_set(place->error, ERROR_INPUT, "%s: a tag has 1 to %d bytes and its value at most %d", path,
+			                 TEXT_MAX_BYTES, TEXT_MAX_BYTES);
+		if (value == NULL)
+			return error_set(place->error, ERROR_INPUT, "%s.%s: must be a string (in YAML: put it in quotes)", path,
+			                 key);
+		tags_add(out, place->arena, key, value);
+	}
+	return true;
+}
+
+static bool read_names(const struct place *place, const char *path, const struct json *list, struct string_list *out)
+{
+	if (list == NULL)
+		return true;
+	if (json_type(list) != JSON_ARRAY)
+		return refuse(place, path, "must be a list of names");
+	if (json_count(list) > NAMES_MAX)
+		return error_set(place->error, ERROR_INPUT, "%s: at most %d names are allowed", path, NAMES_MAX);
+	for (size_t i = 0; i < json_count(list); i++) {
+		const char *name;
+
+		if (!read_string(place, nth(place, path, i), json_at(list, i), TEXT_MAX_BYTES, &name))
+			return false;
+		if (name == NULL)
+			return refuse(place, nth(place, path, i), "must be a string");
+		string_list_add(out, place->arena, name);
+	}
+	return true;
+}
+
+static bool read_exclude(const struct place *place, const char *path, const struct json *exclude, struct selector *out)
+{
+	static const char *const known[] = {"matchTags", "matchNames", NULL};
+
+	if (exclude == NULL)
+		return true;
+	return check_object(place, path, exclude, known) &&
+	       read_tags(place, below(place, path, "matchTags"), member(exclude, "matchTags"), &out->exclude_tags) &&
+	       read_names(place, below(place, path, "matchNames"), member(exclude, "matchNames"), &out->exclude_names);
+}
+
+static bool read_selector(const struct place *place, const char *path, const struct json *selector,
+                          struct selector *out)
+{
+	static const char *const known[] = {"all", "matchTags", "matchNames", "exclude", NULL};
+	const struct json *all = member(selector, "all");
+	bool matches;
+
+	if (!check_object(place, path, selector, known) ||
+	    !read_tags(place, below(place, path, "matchTags"), member(selector, "matchTags"), &out->match_tags) ||
+	    !read_names(place, below(place, path, "matchNames"), member(selector, "matchNames"), &out->match_names) ||
+	    !read_exclude(place, below(place, path, "exclude"), member(selector, "exclude"), out))
+		return false;
+	if (all != NULL && json_type(all) != JSON_BOOL)
+		return refuse(place, below(place, path, "all"), "must be true or false");
+	out->all = json_bool(all, false);
+	matches = out->match_tags.count > 0 || out->match_names.count > 0;
+	if (!out->all && !matches)
+		return refuse(place, path, "selects nothing; give all: true, matchTags or matchNames");
+	if (out->all && matches)
+		return refuse(place, path,
+		              "has all: true and matchTags or matchNames; keep one of them (exclude goes with both)");
+	return true;
+}
+
+static bool read_target(const struct place *place, const char *path, const struct json *target, struct manifest *out)
+{
+	static const char *const known[] = {"kind", "selector", NULL};
+	struct manifest_target *entry = &out->targets[out->target_count];
+	const char *kind_path = below(place, path, "kind");
+
+	if (!check_object(place, path, target, known) ||
+	    !read_string(place, kind_path, member(target, "kind"), TEXT_MAX_BYTES, &entry->kind))
+		return false;
+	if (!text_equal(entry->kind, "EksNode") && !text_equal(entry->kind, "AutoScalingGroup"))
+		return refuse(place, kind_path, "must be EksNode or AutoScalingGroup");
+	for (size_t i = 0; i < out->target_count; i++) {
+		if (text_equal(out->targets[i].kind, entry->kind))
+			return error_set(place->error, ERROR_INPUT, "%s: %s is there twice; one entry a kind is allowed", kind_path,
+			                 entry->kind);
+	}
+	if (!read_selector(place, below(place, path, "selector"), member(target, "selector"), &entry->selector))
+		return false;
+	out->target_count++;
+	return true;
+}
+
+static bool read_targets(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	const struct json *targets = member(spec, "targets");
+
+	if (json_type(targets) != JSON_ARRAY || json_count(targets) == 0)
+		return refuse(place, "spec.targets",
+		              "must be a list of 1 to 16 entries, such as {kind: EksNode, selector: {all: true}}");
+	if (json_count(targets) > MANIFEST_TARGETS_MAX)
+		return refuse(place, "spec.targets", "must not have more than 16 entries");
+	for (size_t i = 0; i < json_count(targets); i++) {
+		if (!read_target(place, nth(place, "spec.targets", i), json_at(targets, i), out))
+			return false;
+	}
+	return true;
+}
+
+static bool read_pacing(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	static const char *const known[] = {"maxInFlight", NULL};
+	const struct json *pacing = member(spec, "pacing");
+	const struct json *in_flight = member(pacing, "maxInFlight");
+
+	out->max_in_flight = IN_FLIGHT_DEFAULT;
+	if (pacing == NULL)
+		return true;
+	if (!check_object(place, "spec.pacing", pacing, known))
+		return false;
+	if (in_flight == NULL)
+		return true;
+	out->max_in_flight = json_integer(in_flight, 0);
+	if (json_type(in_flight) != JSON_INTEGER || out->max_in_flight < 1 || out->max_in_flight > IN_FLIGHT_MAX)
+		return refuse(place, "spec.pacing.maxInFlight", "must be a whole number from 1 to 256");
+	return true;
+}
+
+static bool read_spec(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	static const char *const known[] = {"zoneId", "region", "mode", "targets", "pacing", NULL};
+
+	return check_object(place, "spec", spec, known) && read_zone(place, spec, out) && read_region(place, spec, out) &&
+	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out);
+}
+
+static void read_metadata(const struct json *object, struct manifest *out)
+{
+	const struct json *metadata = json_get(object, "metadata");
+
+	out->name = json_get_string(metadata, "name");
+	out->uid = json_get_string(metadata, "uid");
+	out->resource_version = json_get_string(metadata, "resourceVersion");
+	out->generation = json_integer(json_get(metadata, "generation"), 0);
+	out->created_at = json_get_string(metadata, "creationTimestamp");
+	out->deleting = json_get_string(metadata, "deletionTimestamp") != NULL;
+	out->finalizer = kube_has_finalizer(object);
+}
+
+/* What the API server stores is of our kind by its path; a file may be of any. */
+static bool check_kind(const struct place *place, const struct json *object)
+{
+	const char *version = json_get_string(object, "apiVersion");
+	const char *kind = json_get_string(object, "kind");
+	bool stored = json_path_string(object, "metadata.uid") != NULL;
+
+	if ((version != NULL || !stored) && !text_equal(version, API_VERSION))
+		return refuse(place, "apiVersion", "must be " API_VERSION);
+	if ((kind != NULL || !stored) && !text_equal(kind, KIND))
+		return refuse(place, "kind", "must be " KIND);
+	return true;
+}
+
+bool manifest_read(struct arena *arena, const struct json *object, struct manifest *out, struct error *error)
+{
+	const struct place place = {arena, error};
+
+	*out = (struct manifest){0};
+	if (json_type(object) != JSON_OBJECT)
+		return error_set(error, ERROR_INPUT, "it is not a " KIND ": an object is expected");
+	read_metadata(object, out);
+	if (!check_kind(&place, object))
+		return false;
+	if (out->name == NULL || *out->name == '\0')
+		return refuse(&place, "metadata.name", "is missing; give it a name, such as the zone's id");
+	if (strlen(out->name) > 253)
+		return refuse(&place, "metadata.name", "must not be longer than 253 bytes");
+	return read_spec(&place, member(object, "spec"), out);
+}

@@ -1,0 +1,6 @@
+#include "command.h"
+
+int main(int count, char **arguments)
+{
+	return command_run(count, arguments);
+}

@@ -1,0 +1,64 @@
+/*
+ * One call to curl: its options, what comes back, and its failure in words. Private to net, and the one place that includes curl.
+ *
+ * A request with a body is never sent twice: curl would repeat one on a fresh connection when a pooled one breaks before the
+ * first byte of the answer, but it cannot rewind our body. One without a body (GET, HEAD, DELETE) it may repeat.
+ */
+#ifndef NET_CALL_H
+#define NET_CALL_H
+
+#include <curl/curl.h>
+#include <sys/queue.h>
+
+#include "net/client.h"
+#include "reply.h"
+
+struct hub;
+struct world;
+
+/* waiting (no hub, no response) -> running (hub) -> finished (response); ready while it has something to tell. */
+struct call {
+	TAILQ_ENTRY(call) all;
+	TAILQ_ENTRY(call) queue; /* of those waiting or of those ready */
+	struct world *world;
+	struct hub *hub;
+	uint64_t number;
+	void *owner;
+	const struct http_request *request;
+	const struct http_response *response;
+	struct reply reply;
+	struct instant due;
+	bool ready;
+
+	void (*heard)(struct call *call); /* a piece of a stream has come */
+	CURL *easy;
+	CURLcode setup; /* the first option that was refused */
+	size_t sent_bytes;
+	long connect_ms;
+	struct curl_slist *headers;
+	struct curl_slist *connect_to;
+	char reason[CURL_ERROR_SIZE];
+};
+
+TAILQ_HEAD(calls, call);
+
+struct instant call_boottime(void);
+
+/* Is what arrives told piece by piece? Known once the headers have come. */
+bool call_is_told_in_chunks(const struct call *call);
+
+int32_t call_deadline_ms(const struct call *call);
+
+/* Sets the options of `easy`. `system_ca_file` may be NULL: curl's own defaults. False: call_failure with CURLE_OK says why. */
+bool call_set_up(struct call *call, const char *user_agent, const char *system_ca_file);
+
+/* Why the call failed. */
+void call_failure(const struct call *call, CURLcode code, struct error *out);
+
+/* The call's deadline has passed. */
+void call_overdue(const struct call *call, struct error *out);
+
+/* Drops what the call holds; `easy` stays, blank, for another call. */
+void call_tidy(struct call *call);
+
+#endif

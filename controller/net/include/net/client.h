@@ -1,0 +1,49 @@
+/*
+ * The one seam to the outside world: clocks, chance and HTTP. The real one is curl_client.h; the tests' one runs on a
+ * virtual clock (tests/sim).
+ *
+ * Rules, the same for each world:
+ * - All of it is called from one thread, but for wake, which any thread and a signal handler may call.
+ * - submit never answers within itself: what happens to a call is told by wait, later, exactly once (CLIENT_FINISHED),
+ *   with any number of CLIENT_CHUNK before it for a stream. The request's memory must live until then.
+ * - cancel makes sure that nothing more is told of the call. An effect may still have landed.
+ * - wait returns one happening. To wait with nothing in flight and nothing due (`until` more than an hour away) is a bug and
+ *   asserted.
+ * - The bytes of a chunk are good until the next wait; the response lives in the arena given to submit.
+ * - A body over max_response_bytes, cut short or of another length than declared ends the call with response->error set.
+ */
+#ifndef NET_CLIENT_H
+#define NET_CLIENT_H
+
+#include "base/instant.h"
+#include "net/http.h"
+
+enum client_happening {
+	CLIENT_FINISHED, /* call, owner, response */
+	CLIENT_CHUNK,    /* call, owner, bytes, length: a piece of a stream's body (status 200 only) */
+	CLIENT_WOKEN,    /* somebody called wake */
+	CLIENT_DUE,      /* `until` has come */
+};
+
+struct client_event {
+	enum client_happening what;
+	uint64_t call;
+	void *owner;
+	const struct http_response *response;
+	const char *bytes;
+	size_t length;
+};
+
+struct client {
+	struct instant (*now)(struct client *client);
+	struct wallclock (*wall)(struct client *client);
+	uint32_t (*random)(struct client *client);
+
+	/* Returns the call's number, never 0. `request->url` must be set. */
+	uint64_t (*submit)(struct client *client, struct arena *arena, const struct http_request *request, void *owner);
+	void (*cancel)(struct client *client, uint64_t call);
+	void (*wait)(struct client *client, struct instant until, struct client_event *out);
+	void (*wake)(struct client *client);
+};
+
+#endif

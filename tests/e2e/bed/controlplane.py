@@ -1,0 +1,207 @@
+"""A real control plane on free ports of 127.0.0.1: etcd, kube-apiserver and, where asked for, kube-controller-manager."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import requests
+import yaml
+
+from bed.certificates import Authority, signing_key
+from bed.kube import Kube, KubeError, loopback_session, wait_for
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMESPACE = "zonevac-system"
+ACCOUNT = "zonevac"
+CONTROLLERS = (
+    "namespace-controller",
+    "garbage-collector-controller",
+    "serviceaccount-controller",
+    "pod-garbage-collector-controller",
+    "disruption-controller",
+    "replicaset-controller",
+    "deployment-controller",
+)
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def find_binary(*names: str) -> str:
+    """In $ZONEVAC_TESTPLANE, then $KUBEBUILDER_ASSETS, then the PATH."""
+    for variable in ("ZONEVAC_TESTPLANE", "KUBEBUILDER_ASSETS"):
+        for name in names:
+            path = Path(os.environ.get(variable, "/nonexistent")) / name
+            if os.access(path, os.X_OK):
+                return str(path)
+    for name in names:
+        found = shutil.which(name)
+        if found and name != "server":
+            return found
+    raise FileNotFoundError(f"none of {', '.join(names)} found: set ZONEVAC_TESTPLANE to the folder of the binaries")
+
+
+class ControlPlane:
+    """Started once a session. `kube` and `kubectl` act as the administrator; `product_kubeconfig` as the ServiceAccount."""
+
+    def __init__(self, folder: Path, controller_manager: bool = False) -> None:
+        self.folder = folder
+        self.server = f"https://127.0.0.1:{free_port()}"
+        self._with_manager = controller_manager
+        self._processes: list[subprocess.Popen] = []
+        self._pki = folder / "pki"
+        self._pki.mkdir(parents=True)
+        self.authority = Authority(self._pki)
+        self._admin = self.authority.issue("admin", organization="system:masters")
+        self.kubeconfig = folder / "admin.kubeconfig"
+        self.kube = Kube(self.server, str(self.authority.cert), self._admin)
+
+    def start(self) -> ControlPlane:
+        try:
+            self._start_etcd()
+            self._start_apiserver()
+            self._write_admin_kubeconfig()
+            if self._with_manager:
+                self._start_manager()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+
+    # processes
+
+    def _spawn(self, name: str, *arguments: str) -> subprocess.Popen:
+        log = (self.folder / f"{name}.log").open("wb")
+        process = subprocess.Popen(arguments, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        log.close()
+        self._processes.append(process)
+        return process
+
+    def _await(self, name: str, process: subprocess.Popen, url: str, **how) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if process.poll() is not None:
+                break
+            with contextlib.suppress(requests.RequestException):
+                if loopback_session().get(url, timeout=2, **how).status_code == 200:
+                    return
+            time.sleep(0.05)
+        tail = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
+        raise RuntimeError(f"{name} did not become ready:\n{tail}")
+
+    def _start_etcd(self) -> None:
+        client, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+        self._etcd = client
+        process = self._spawn(
+            "etcd", find_binary("etcd", "server"), "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync",
+            "--listen-client-urls", client, "--advertise-client-urls", client,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+            "--initial-cluster", f"default={peer}", "--log-level", "warn",
+        )  # fmt: skip
+        self._await("etcd", process, client + "/health")
+
+    def _start_apiserver(self) -> None:
+        serving = self.authority.issue("apiserver", server=True)
+        key = signing_key(self._pki)
+        port = self.server.rsplit(":", 1)[1]
+        process = self._spawn(
+            "kube-apiserver", find_binary("kube-apiserver"), f"--etcd-servers={self._etcd}",
+            "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={port}",
+            "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
+            f"--cert-dir={self.folder / 'apiserver'}", f"--tls-cert-file={serving.cert}",
+            f"--tls-private-key-file={serving.key}", f"--client-ca-file={self.authority.cert}",
+            "--authorization-mode=RBAC", "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            "--disable-admission-plugins=ServiceAccount",
+        )  # fmt: skip
+        self._service_account_key = key
+        how = {"verify": str(self.authority.cert), "cert": (str(self._admin.cert), str(self._admin.key))}
+        self._await("kube-apiserver", process, self.server + "/readyz", **how)
+
+    def _start_manager(self) -> None:
+        self._spawn(
+            "kube-controller-manager", find_binary("kube-controller-manager"), f"--kubeconfig={self.kubeconfig}",
+            "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}",
+            f"--root-ca-file={self.authority.cert}",
+            f"--service-account-private-key-file={self._service_account_key}",
+            f"--controllers={','.join(CONTROLLERS)}",
+        )  # fmt: skip
+
+    # identities
+
+    def _write_admin_kubeconfig(self) -> None:
+        user = {"client-certificate": str(self._admin.cert), "client-key": str(self._admin.key)}
+        self.write_kubeconfig(self.kubeconfig, user)
+
+    def write_kubeconfig(self, path: Path, user: dict, server: str | None = None, ca: Path | None = None) -> Path:
+        """A kubeconfig of one context for `user`."""
+        ca_data = base64.b64encode((ca or self.authority.cert).read_bytes()).decode()
+        cluster = {"server": server or self.server, "certificate-authority-data": ca_data}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "bed", "cluster": cluster}],
+            "users": [{"name": "user", "user": user}],
+            "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
+            "current-context": "bed",
+        }
+        path.write_text(yaml.safe_dump(document))
+        return path
+
+    def product_kubeconfig(self, path: Path | None = None, seconds: int = 7200) -> Path:
+        """The product's own identity: a token of its ServiceAccount, so that its RBAC is all it has."""
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        where = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{ACCOUNT}/token"
+        token = self.kube.call("POST", where, request)["status"]["token"]
+        return self.write_kubeconfig(path or self.folder / "zonevac.kubeconfig", {"token": token})
+
+    # manifests
+
+    def kubectl_command(self, *arguments: str) -> list[str]:
+        return [find_binary("kubectl"), f"--kubeconfig={self.kubeconfig}", *arguments]
+
+    def kubectl(self, *arguments: str, check: bool = True, stdin: str | None = None) -> str:
+        done = subprocess.run(
+            self.kubectl_command(*arguments), input=stdin, text=True, capture_output=True, timeout=120, check=False
+        )
+        if check and done.returncode != 0:
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout + (done.stderr if not check else "")
+
+    def install(self) -> None:
+        """The project's own CRD and manifests, as a user applies them; our Deployment is an object that nobody runs."""
+        self.kubectl("apply", "--validate=strict", "-k", str(ROOT / "deploy" / "base"))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/zonalevacuations.zonevac.dev")
+        wait_for("the new kind to be served", self._serves_evacuations)
+
+    def _serves_evacuations(self) -> bool:
+        try:
+            return self.kube.evacuations() == []
+        except KubeError as error:
+            if error.status not in (404, 429):
+                raise
+            return False

@@ -1,0 +1,317 @@
+"""The gate in front of the account: keeps connections alive, judges each request, counts it, and fails, or kills, on demand.
+
+A request passes: signature -> shape -> kill "before" -> faults -> the account -> kill "after" -> answer -> kill "reply". What no
+product may send is refused as AWS would and remembered in `violations`; a test that leaves one there fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import copy
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bed.account import Account
+from bed.faults import HTML, THROTTLES, Fault, error_body, request_id
+from bed.moto_patches import REGION
+from bed.paging import Pager, PagingError
+from bed.shapes import Call, ShapeError, read_call
+from bed.signature import Key, SignatureError, signed_service, verify
+
+MOMENTS = ("before", "after", "reply")
+WRITES = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
+
+
+@dataclass
+class Entry:
+    """One request in the log; `number` counts from the last clear()."""
+
+    number: int
+    service: str
+    operation: str
+    params: dict[str, Any]
+    status: int = 0
+    note: str = ""
+    at: float = field(default_factory=time.time)
+    answered: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}:{self.operation}"
+
+
+@dataclass
+class KillPoint:
+    number: int
+    moment: str
+    kill: Callable[[], None]
+
+
+class _Gone(Exception):
+    """The connection ends here."""
+
+
+@dataclass
+class _Request:
+    method: str
+    target: str
+    headers: dict[str, str]
+    fields: list[tuple[str, str]]
+    body: bytes
+
+
+class Gate:
+    def __init__(self, account: Account, log: Path | None = None) -> None:
+        self.account = account
+        self.keys = {Key().access: Key()}
+        self.pager = Pager()
+        self.log_path = log
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
+        self._ready = threading.Event()
+        self._log_file = log.open("a", buffering=1) if log else None
+        self.url = ""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget counts, log, faults and settings: the state between tests."""
+        self.entries: list[Entry] = []
+        self.violations: list[str] = []
+        self.expected: set[str] = set()  # codes of signature errors that a test provokes
+        self.faults: list[Fault] = []
+        self.kill_point: KillPoint | None = None
+        self.killed = threading.Event()
+        self.connections = 0
+        self.latency_seconds = 0.0
+        self.idle_close_seconds: float | None = None
+        self.stale_writes = 0  # an index is read as it was so many writes ago
+        self._history: collections.deque[Any] = collections.deque(maxlen=64)
+        self.pager.clear()
+
+    def start(self) -> Gate:
+        self._thread.start()
+        self._ready.wait(10)
+        return self
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        assert not self._thread.is_alive(), "the gate does not stop"
+        if self._log_file:
+            self._log_file.close()
+
+    # what tests ask for
+
+    def fault(self, pattern: str, kind: str, **how: Any) -> Fault:
+        fault = Fault(pattern, kind, **how)
+        self.faults.append(fault)
+        return fault
+
+    def kill_at(self, number: int, moment: str, kill: Callable[[], None]) -> None:
+        """Call `kill` at that moment of the request with that number. Nothing that comes later is let through until clear()."""
+        assert moment in MOMENTS
+        self.killed.clear()
+        self.kill_point = KillPoint(number, moment, kill)
+
+    def counts(self) -> collections.Counter[str]:
+        return collections.Counter(entry.name for entry in self.entries)
+
+    def named(self, *names: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.name in names]
+
+    # serving
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._client, "127.0.0.1", 0, backlog=256))
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self._loop.close()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        killed = self.killed
+        try:
+            while True:
+                request = await asyncio.wait_for(_read_request(reader), self.idle_close_seconds)
+                if killed.is_set():
+                    return
+                await self._serve(request, writer)
+        except (_Gone, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            pass
+        except Exception as error:  # noqa: BLE001 - a test must hear of it, whatever it is
+            self.violations.append(f"the gate itself failed: {error!r}")
+        finally:
+            writer.close()
+
+    async def _serve(self, request: _Request, writer: asyncio.StreamWriter) -> None:
+        service = signed_service(request.headers) or "unknown"
+        entry = Entry(len(self.entries) + 1, service, "?", {})
+        self.entries.append(entry)
+        try:
+            verify(request.method, request.target, request.headers, request.body, self.keys, REGION)
+            call = read_call(service, request.method, request.target, request.headers, request.body)
+        except SignatureError as error:
+            if error.code not in self.expected:
+                self.violations.append(f"request {entry.number} ({service}): {error}")
+            await self._refuse(writer, entry, 403, error.code, error.sentence)
+            return
+        except (ShapeError, UnicodeDecodeError, ValueError) as error:
+            self.violations.append(f"request {entry.number} ({service}): {error}")
+            await self._refuse(writer, entry, 400, "MalformedInput", str(error))
+            return
+        entry.operation, entry.params = call.operation, call.params
+        self._strike(entry, "before")
+        if self.latency_seconds:
+            await asyncio.sleep(self.latency_seconds)
+        fault = next((fault for fault in self.faults if fault.strikes(call.name, request.body)), None)
+        if fault is None:
+            await self._pass(writer, entry, call, request)
+        else:
+            await self._fail(writer, entry, call, request, fault)
+
+    async def _pass(self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request) -> None:
+        try:
+            status, content_type, body = self._act(entry, call, request)
+        except PagingError as error:
+            await self._refuse(writer, entry, 400, error.code, str(error))
+            return
+        self._strike(entry, "after")
+        await self._answer(writer, entry, status, content_type, body)
+
+    async def _fail(
+        self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request, fault: Fault
+    ) -> None:
+        entry.note = fault.kind
+        if fault.kind == "throttle":
+            await self._refuse(writer, entry, *THROTTLES.get(call.service, (400, "Throttling", "Rate exceeded")))
+        elif fault.kind == "error":
+            await self._refuse(writer, entry, fault.status, fault.code, fault.message)
+        elif fault.kind in ("html", "html502", "empty"):
+            body = b"" if fault.kind == "empty" else HTML
+            await self._answer(writer, entry, 502 if fault.kind == "html502" else 200, "text/html", body)
+        elif fault.kind == "reset":
+            _reset(writer)
+        elif fault.kind == "delay":
+            await asyncio.sleep(fault.seconds)
+            await self._pass(writer, entry, call, request)
+        else:
+            await self._fail_afterwards(writer, entry, call, request, fault)
+
+    async def _fail_afterwards(
+        self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request, fault: Fault
+    ) -> None:
+        status, content_type, body = self._act(entry, call, request)
+        self._strike(entry, "after")
+        if fault.kind == "silent":
+            await asyncio.sleep(fault.seconds or 3600)
+        elif fault.kind == "truncate":
+            writer.write(_head(status, content_type, len(body)) + body[: len(body) // 2])
+            await writer.drain()
+        raise _Gone
+
+    def _act(self, entry: Entry, call: Call, request: _Request) -> tuple[int, str, bytes]:
+        body = self.pager.rewrite(call, request.body)
+        with self.account.lock, self._stale_index(call):
+            status, fields, answer = self.account.handle(request.method, request.target, request.fields, body)
+            if call.name in WRITES and self.stale_writes:
+                self._history.append(copy.deepcopy(self._table_items(call)))
+        content_type = next((value for key, value in fields if key.lower() == "content-type"), "text/xml")
+        if status >= 500 and answer.startswith(b"<!doctype html"):
+            self.violations.append(f"request {entry.number} ({call.name} {call.params}): moto answers {status} with HTML")
+        return status, content_type, self.pager.answer(call, answer) if status == 200 else answer
+
+    async def _refuse(self, writer: asyncio.StreamWriter, entry: Entry, status: int, code: str, message: str) -> None:
+        entry.note = entry.note or code
+        content_type, body = error_body(entry.service, code, message)
+        await self._answer(writer, entry, status, content_type, body)
+
+    async def _answer(
+        self, writer: asyncio.StreamWriter, entry: Entry, status: int, content_type: str, body: bytes
+    ) -> None:
+        entry.status = status
+        entry.answered = time.time()
+        self._write_log(entry)
+        writer.write(_head(status, content_type, len(body)) + body)
+        await writer.drain()
+        self._strike(entry, "reply")
+
+    def _strike(self, entry: Entry, moment: str) -> None:
+        point = self.kill_point
+        if point is None or point.number != entry.number or point.moment != moment:
+            return
+        self.kill_point = None
+        entry.note = f"killed {moment}"
+        self._write_log(entry)
+        point.kill()
+        self.killed.set()
+        raise _Gone
+
+    def _write_log(self, entry: Entry) -> None:
+        if self._log_file:
+            line = {"n": entry.number, "at": entry.at, "call": entry.name, "status": entry.status, "note": entry.note}
+            self._log_file.write(json.dumps(line | {"params": entry.params}, ensure_ascii=False, default=str) + "\n")
+
+    # an index that lags
+
+    def _table_items(self, call: Call) -> Any:
+        return self.account.backend("dynamodb").tables[call.params["TableName"]].items
+
+    def _stale_index(self, call: Call) -> _Swap:
+        stale = self.stale_writes and call.operation == "Query" and "IndexName" in call.params
+        if not stale or not self._history:
+            return _Swap(None, None)
+        at = max(0, len(self._history) - 1 - self.stale_writes)
+        return _Swap(self.account.backend("dynamodb").tables[call.params["TableName"]], self._history[at])
+
+
+class _Swap:
+    """The table with other items, for as long as one query takes."""
+
+    def __init__(self, table: Any, items: Any) -> None:
+        self._table, self._items = table, items
+
+    def __enter__(self) -> None:
+        if self._table is not None:
+            self._table.items, self._items = self._items, self._table.items
+
+    def __exit__(self, *_error: object) -> None:
+        if self._table is not None:
+            self._table.items = self._items
+
+
+async def _read_request(reader: asyncio.StreamReader) -> _Request:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin1").split("\r\n")
+    method, target, _version = head[0].split(" ", 2)
+    fields = [(key, value.strip()) for key, value in (line.split(":", 1) for line in head[1:] if line)]
+    headers = {key.lower(): value for key, value in fields}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    kept = [(key, value) for key, value in fields if key.lower() not in ("connection", "content-length")]
+    return _Request(method, target, headers, kept, body)
+
+
+def _head(status: int, content_type: str, length: int) -> bytes:
+    return (
+        f"HTTP/1.1 {status} {'OK' if status < 300 else 'Error'}\r\nContent-Type: {content_type}\r\n"
+        f"x-amzn-RequestId: {request_id()}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raise _Gone

@@ -1,0 +1,127 @@
+"""What most tests do: order an evacuation, wait for a state, compare."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bed.controller import Controller
+from bed.gate import Gate
+from bed.kube import Kube, wait_for
+from bed.region import EVACUATED
+from bed.world import World
+
+ALL = {"all": True}
+NODES = {"kind": "EksNode", "selector": ALL}
+GROUPS = {"kind": "AutoScalingGroup", "selector": ALL}
+NAME = EVACUATED
+
+
+def order(kube: Kube, name: str = NAME, zone_id: str = EVACUATED, targets: list[dict] | None = None, **spec: Any) -> Any:
+    """Create a ZonalEvacuation of nodes and groups."""
+    return kube.evacuate(name, zoneId=zone_id, targets=[NODES, GROUPS] if targets is None else targets, **spec)
+
+
+def _patience(controller: Controller | None, what: str, test, timeout: float) -> Any:
+    def ask() -> Any:
+        if controller is not None and not controller.running():
+            raise AssertionError(f"zonevac ended while waiting for: {what}\n{controller.tail()}")
+        return test()
+
+    return wait_for(what, ask, timeout)
+
+
+def await_condition(
+    kube: Kube, kind: str, status: str = "True", name: str = NAME, timeout: float = 60, controller: Controller | None = None
+) -> dict[str, Any]:
+    """Wait for the condition at the object's present generation."""
+
+    def test() -> dict[str, Any] | None:
+        item = kube.evacuation(name)
+        condition = kube.condition(name, kind)
+        current = condition.get("observedGeneration") == (item or {}).get("metadata", {}).get("generation")
+        return condition if condition.get("status") == status and current else None
+
+    try:
+        return _patience(controller, f"{kind}={status} of {name}", test, timeout)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}\n{describe(kube, name)}") from None
+
+
+def await_ready(kube: Kube, name: str = NAME, timeout: float = 60, controller: Controller | None = None) -> dict[str, Any]:
+    """Wait until the zone is held; the object."""
+    await_condition(kube, "Ready", name=name, timeout=timeout, controller=controller)
+    return kube.evacuation(name)
+
+
+def await_gone(kube: Kube, name: str = NAME, timeout: float = 60, controller: Controller | None = None) -> None:
+    """Wait until the object's finalizer is off and it is gone."""
+    try:
+        _patience(controller, f"{name} to be gone", lambda: kube.evacuation(name) is None, timeout)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}\n{describe(kube, name)}") from None
+
+
+def recover(kube: Kube, name: str = NAME, timeout: float = 60, controller: Controller | None = None) -> None:
+    kube.delete_evacuation(name)
+    await_gone(kube, name, timeout, controller)
+
+
+def describe(kube: Kube, name: str = NAME) -> str:
+    """The status, for a person who reads why a test failed."""
+    item = kube.evacuation(name)
+    if item is None:
+        return f"{name} is gone"
+    status = item.get("status", {})
+    lines = [f"{name}: phase {status.get('phase')}, progress {status.get('progress')}"]
+    for condition in status.get("conditions", []):
+        lines.append(f"  {condition['type']}={condition['status']} {condition['reason']}: {condition['message']}")
+    for change in status.get("changes", []):
+        lines.append(f"  {change['kind']} {change['name']}: {change['state']} {change.get('reason', '')}")
+    return "\n".join(lines)
+
+
+def assert_out(world: World) -> None:
+    """The zone is empty of all that can be taken, each change is in the journal, and the zone is registered."""
+    assert world.identifiers() == world.expected_identifiers()
+    expected = {group.name for group in world.account.groups if group.changes()}
+    arns = {group["AutoScalingGroupARN"]: name for name, group in world.groups().items()}
+    recorded = {arns[item["resourceId"]["S"]] for item in world.records() if item["resourceType"]["S"] == "AutoScalingGroup"}
+    assert recorded == expected
+    assert world.registrations() == [f"zone:{EVACUATED}"]
+    for item in world.records():
+        assert item["state"]["S"] == "Settled", item
+
+
+def assert_back(world: World, before: Any) -> None:
+    """Everything is exactly as it was, and the journal is empty."""
+    differences = before.differences(world.snapshot())
+    assert not differences, "\n".join(differences)
+    assert world.records() == []
+    assert world.registrations() == []
+
+
+def assert_journaled_first(gate: Gate, world: World) -> int:
+    """Each UpdateAutoScalingGroup was sent only after a write of the group's record had been answered; how many there were."""
+    arns = {name: group["AutoScalingGroupARN"] for name, group in world.groups().items()}
+    open_since: dict[str, float] = {}
+    count = 0
+    for entry in gate.entries:
+        if entry.name == "dynamodb:PutItem" and entry.status == 200:
+            open_since[entry.params["Item"]["resourceId"]["S"]] = entry.answered
+        elif entry.name == "dynamodb:DeleteItem" and entry.status == 200:
+            open_since.pop(entry.params["Key"]["resourceId"]["S"], None)
+        elif entry.name == "autoscaling:UpdateAutoScalingGroup":
+            arn = arns[entry.params["AutoScalingGroupName"]]
+            assert arn in open_since, f"request {entry.number} changes {arn} without an open record"
+            assert open_since[arn] <= entry.at
+            assert set(entry.params) == {"AutoScalingGroupName", "VPCZoneIdentifier"}
+            count += 1
+    return count
+
+
+def quiet(gate: Gate, seconds: float) -> list[str]:
+    """The names of the requests of the next seconds."""
+    began = len(gate.entries)
+    time.sleep(seconds)
+    return [entry.name for entry in gate.entries[began:]]

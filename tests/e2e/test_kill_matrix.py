@@ -1,0 +1,147 @@
+"""SIGKILL at every AWS request of an evacuation and of a recovery: before it is sent on, after AWS has done it, and at its answer.
+
+However the controller dies, the one that is started next ends the work: the zone is out exactly, then back exactly.
+ZONEVAC_E2E_KILL_STRIDE=N tries only every N-th request.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from bed import steps
+from bed.account import Account
+from bed.controller import Controller
+from bed.gate import MOMENTS, Gate
+from bed.kube import Kube
+from bed.region import EVACUATED, small_groups
+from bed.world import Snapshot, World
+
+STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "1"))
+NODE_NAMES = ("node-1", "node-2")
+
+
+@dataclass
+class Bench:
+    """One small world that is used again for each point, as long as it ends as it began."""
+
+    world: World
+    account: Account
+    kube: Kube
+    gate: Gate
+    controller: Controller
+    before: Snapshot | None = None
+
+    def renew(self) -> None:
+        self.gate.clear()
+        self.kube.wipe_evacuations()
+        if self.before is None or self.before.differences(self.world.snapshot()):
+            self.kube.wipe_nodes()
+            for name in NODE_NAMES:
+                self.kube.create_node(name, EVACUATED, "us-east-1b")
+        self.account.seed(small_groups())
+        self.account.create_journal()
+        self.before = self.world.snapshot()
+
+    def evacuate(self) -> None:
+        self.controller.start()
+        steps.await_ready(self.kube, controller=self.controller)
+
+    def finish(self) -> None:
+        """The second controller: out, back, exact."""
+        self.evacuate()
+        steps.assert_out(self.world)
+        assert self.world.evacuated_nodes() == set(NODE_NAMES)
+        steps.recover(self.kube, controller=self.controller)
+        self.check_back()
+
+    def check_back(self) -> None:
+        assert self.controller.stop() == 0
+        steps.assert_back(self.world, self.before)
+        assert not self.gate.violations, self.gate.violations
+
+
+@pytest.fixture
+def bench(world: World, account: Account, kube: Kube, gate: Gate, controllers) -> Bench:
+    return Bench(world, account, kube, gate, controllers())
+
+
+def undisturbed(bench: Bench) -> tuple[int, int]:
+    """How many requests an evacuation takes, and how many up to the end of the recovery."""
+    bench.renew()
+    steps.order(bench.kube)
+    bench.evacuate()
+    out = len(bench.gate.entries)
+    steps.recover(bench.kube, controller=bench.controller)
+    total = len(bench.gate.entries)
+    bench.check_back()
+    return out, total
+
+
+def kill_while_evacuating(bench: Bench, number: int, moment: str) -> bool:
+    bench.renew()
+    bench.gate.kill_at(number, moment, bench.controller.kill)
+    steps.order(bench.kube)
+    bench.controller.start()
+    while bench.controller.running() and bench.kube.condition(steps.NAME, "Ready").get("status") != "True":
+        time.sleep(0.02)
+    struck = end_first_life(bench)
+    bench.finish()
+    return struck
+
+
+def kill_while_restoring(bench: Bench, number: int, moment: str) -> bool:
+    """`number` counts from the deletion."""
+    bench.renew()
+    steps.order(bench.kube)
+    bench.evacuate()
+    bench.gate.kill_at(len(bench.gate.entries) + number, moment, bench.controller.kill)
+    bench.kube.delete_evacuation(steps.NAME)
+    while bench.controller.running() and bench.kube.evacuation(steps.NAME) is not None:
+        time.sleep(0.02)
+    struck = end_first_life(bench)
+    if bench.kube.evacuation(steps.NAME) is not None:
+        bench.controller.start()
+        steps.await_gone(bench.kube, controller=bench.controller)
+    bench.check_back()
+    return struck
+
+
+def end_first_life(bench: Bench) -> bool:
+    """Was it killed? What it never came to is no failure: the order of requests that run side by side may vary."""
+    struck = bench.controller.violent
+    if struck:
+        bench.controller.wait()
+    else:
+        assert bench.controller.stop() == 0, bench.controller.tail()
+    bench.gate.kill_point = None
+    bench.gate.killed.clear()
+    return struck
+
+
+def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
+    began = time.monotonic()
+    out, total = undisturbed(bench)
+    points = [(kill_while_evacuating, number) for number in range(1, out + 1, STRIDE)]
+    points += [(kill_while_restoring, number) for number in range(1, total - out + 1, STRIDE)]
+    struck, failures = 0, []
+    for kill, number in points:
+        for moment in MOMENTS:
+            try:
+                struck += kill(bench, number, moment)
+            except (AssertionError, TimeoutError) as error:
+                where = next((entry.name for entry in bench.gate.entries if entry.note.startswith("killed")), "?")
+                failures.append(f"{kill.__name__} {number} {moment} ({where}): {error}")
+                bench.controller.kill()
+                bench.controller.wait()
+                bench.before = None
+    with capsys.disabled():
+        print(
+            f"\nkill matrix: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
+            f"{len(failures)} failed, {time.monotonic() - began:.0f} s"
+        )
+    assert not failures, "\n\n".join(failures[:5])
+    assert struck >= len(points) * 2

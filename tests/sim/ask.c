@@ -1,0 +1,99 @@
+#include "ask.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define SIGNATURE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+void ask_init(struct ask *ask, uint64_t seed)
+{
+	ask->world = world_new(seed);
+	arena_init(&ask->arena, "questions to the world", 64 * 1024 * 1024);
+}
+
+void ask_done(struct ask *ask)
+{
+	world_free(ask->world);
+	arena_done(&ask->arena);
+}
+
+static struct http_request *request_new(struct ask *ask, const char *method, const char *url, const char *body)
+{
+	struct http_request *request = ARENA_NEW(&ask->arena, struct http_request);
+	request->method = method;
+	request->url = url;
+	request->operation = method;
+	request->body = body;
+	request->body_length = body != NULL ? strlen(body) : 0;
+	request->deadline_ms = 10000;
+	request->max_response_bytes = 1024 * 1024;
+	return request;
+}
+
+struct client_event ask_wait(struct ask *ask, int64_t ms)
+{
+	struct client *client = world_client(ask->world);
+	struct client_event event;
+	client->wait(client, instant_after(client->now(client), ms), &event);
+	return event;
+}
+
+static const struct http_response *answer(struct ask *ask, const struct http_request *request)
+{
+	struct client *client = world_client(ask->world);
+	uint64_t call = client->submit(client, &ask->arena, request, ask);
+	while (!world_killed(ask->world)) {
+		struct client_event event = ask_wait(ask, 60000);
+		if (event.what == CLIENT_FINISHED && event.call == call)
+			return event.response;
+	}
+	return NULL;
+}
+
+static struct http_request *kube_request(struct ask *ask, const char *method, const char *url, const char *body)
+{
+	struct http_request *request = request_new(ask, method, url, body);
+	http_add_header(&request->headers, &ask->arena, "Authorization", "Bearer token");
+	http_add_header(&request->headers, &ask->arena, "Content-Type",
+	                strcmp(method, "PATCH") == 0 ? "application/json-patch+json" : "application/json");
+	return request;
+}
+
+const struct http_response *ask_kube(struct ask *ask, const char *method, const char *path_and_query, const char *body)
+{
+	const char *url = arena_printf(&ask->arena, WORLD_KUBE_URL "%s", path_and_query);
+	return answer(ask, kube_request(ask, method, url, body));
+}
+
+uint64_t ask_submit(struct ask *ask, const char *method, const char *url, const char *body, bool stream)
+{
+	struct client *client = world_client(ask->world);
+	struct http_request *request = kube_request(ask, method, url, body);
+	request->stream = stream;
+	request->idle_ms = stream ? 180000 : 0;
+	return client->submit(client, &ask->arena, request, ask);
+}
+
+const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body)
+{
+	struct client *client = world_client(ask->world);
+	struct arena *arena = &ask->arena;
+	struct http_request *request = request_new(ask, "POST", WORLD_AWS_URL "/", body);
+	const char *date = wallclock_amz(client->wall(client), arena);
+	http_add_header(&request->headers, arena, "X-Amz-Date", date);
+	http_add_header(&request->headers, arena, "Authorization",
+	                arena_printf(arena,
+	                             "AWS4-HMAC-SHA256 Credential=AKID/%.8s/" WORLD_REGION "/%s/aws4_request, "
+	                             "SignedHeaders=host;x-amz-date, Signature=" SIGNATURE,
+	                             date, service));
+	if (target != NULL)
+		http_add_header(&request->headers, arena, "X-Amz-Target", arena_printf(arena, "DynamoDB_20120810.%s", target));
+	return answer(ask, request);
+}
+
+const struct json *ask_json(struct ask *ask, const struct http_response *response)
+{
+	struct error error;
+	return response != NULL ? json_parse(&ask->arena, response->body, response->body_length, &error) : NULL;
+}

@@ -1,0 +1,30 @@
+/*
+ * Plain questions to the world through the client seam, for the world's own tests: one call, waited for.
+ */
+#ifndef TESTS_SIM_ASK_H
+#define TESTS_SIM_ASK_H
+
+#include "world.h"
+
+struct ask {
+	struct world *world;
+	struct arena arena;
+};
+
+void ask_init(struct ask *ask, uint64_t seed);
+void ask_done(struct ask *ask);
+
+/* A signed-looking AWS request (Query when `target` is NULL) or a request to the API server; NULL when the client died meanwhile. */
+const struct http_response *ask_kube(struct ask *ask, const char *method, const char *path_and_query, const char *body);
+const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body);
+
+/* Submit without waiting; a stream when `stream`. */
+uint64_t ask_submit(struct ask *ask, const char *method, const char *url, const char *body, bool stream);
+
+/* The next happening. */
+struct client_event ask_wait(struct ask *ask, int64_t ms);
+
+/* The body as JSON, or NULL. */
+const struct json *ask_json(struct ask *ask, const struct http_response *response);
+
+#endif

@@ -1,0 +1,195 @@
+#include "run.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define STEPS_MAX 4000000
+
+static const char *environment_get(void *context, const char *name)
+{
+	static const char *const table[][2] = {
+		{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"},
+		{"AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"},
+		{"AWS_REGION", WORLD_REGION},
+		{"AWS_ENDPOINT_URL", WORLD_AWS_URL},
+		{"AWS_CONFIG_FILE", "/nonexistent/config"},
+		{"AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials"},
+	};
+	(void)context;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strcmp(table[i][0], name) == 0)
+			return table[i][1];
+	return NULL;
+}
+
+void run_init(struct run *run, uint64_t seed)
+{
+	memset(run, 0, sizeof(*run));
+	log_configure(getenv("SIM_LOG") != NULL ? LOG_DEBUG : LOG_ERROR, LOG_TEXT);
+	run->world = world_new(seed);
+	run->environment.get = environment_get;
+	run->kube.base_url = WORLD_KUBE_URL;
+	run->kube.namespace_ = "zonevac";
+	run->kube.source = "simulated";
+	(void)snprintf(run->kube.token, sizeof(run->kube.token), "token");
+	run->settings = (struct engine_settings){
+		.region = WORLD_REGION,
+		.table = WORLD_TABLE,
+		.leader_elect = true,
+		.lease_namespace = "zonevac",
+		.identity = run->identity,
+		.resync_ms = 5 * MINUTE_MS,
+		.poll_ms = 5000,
+		.kube = &run->kube,
+		.environment = &run->environment,
+	};
+}
+
+void run_done(struct run *run)
+{
+	engine_free(run->engine);
+	world_free(run->world);
+	memset(run, 0, sizeof(*run));
+}
+
+static void live(struct run *run)
+{
+	(void)snprintf(run->identity, sizeof(run->identity), "sim_%u", ++run->lives);
+	run->engine = engine_new(&run->settings, world_client(run->world));
+}
+
+static void die(struct run *run)
+{
+	engine_free(run->engine);
+	run->engine = NULL;
+	world_revive(run->world);
+}
+
+bool run_until(struct run *run, run_condition reached, int64_t limit_ms)
+{
+	struct instant limit = instant_after(world_now(run->world), limit_ms);
+	for (long steps = 0; !reached(run); steps++) {
+		if (run->ended || instant_reached(limit, world_now(run->world)))
+			return false;
+		cr_assert(steps < STEPS_MAX, "the engine steps for ever");
+		if (run->engine == NULL)
+			live(run);
+		bool goes_on = engine_step(run->engine);
+		if (world_killed(run->world)) {
+			die(run);
+		} else if (!goes_on) {
+			run->ended = true;
+			run->exit_code = engine_exit_code(run->engine);
+			engine_free(run->engine);
+			run->engine = NULL;
+		}
+	}
+	return true;
+}
+
+static bool never(struct run *run)
+{
+	(void)run;
+	return false;
+}
+
+void run_for(struct run *run, int64_t ms)
+{
+	(void)run_until(run, never, ms);
+}
+
+static void add_zones(struct world *world)
+{
+	world_add_zone(world, "use1-az1", "us-east-1c");
+	world_add_zone(world, "use1-az2", "us-east-1a");
+	world_add_zone(world, "use1-az4", "us-east-1b");
+	world_add_subnet(world, "subnet-a1", "use1-az1");
+	world_add_subnet(world, "subnet-a2", "use1-az1");
+	world_add_subnet(world, "subnet-b1", "use1-az2");
+	world_add_subnet(world, "subnet-b2", "use1-az2");
+	world_add_subnet(world, "subnet-c1", "use1-az4");
+}
+
+void run_add_region(struct run *run)
+{
+	struct world *world = run->world;
+	add_zones(world);
+	world_make_table(world);
+	world_add_group(world, "web", "subnet-a1,subnet-b1,subnet-c1", 6, "team=web");
+	world_add_group(world, "api", "subnet-b1,subnet-a1,subnet-a2,subnet-c1", 4, "team=web");
+	world_add_group(world, "batch", "subnet-a2,subnet-b2", 2, "team=data");
+	world_add_group(world, "cache", "subnet-c1,subnet-a1", 3, NULL);
+	world_add_group(world, "idle", "subnet-a1,subnet-b1", 0, NULL);
+	world_add_group(world, "db", "subnet-b1,subnet-c1", 2, NULL);
+	world_add_node(world, &(struct world_node){"node-a1", "use1-az1", false, NULL});
+	world_add_node(world, &(struct world_node){"node-a2", "use1-az1", true, "example.com/special"});
+	world_add_node(world, &(struct world_node){"node-b1", "use1-az2", false, NULL});
+	world_add_node(world, &(struct world_node){"node-c1", "use1-az4", false, NULL});
+}
+
+void run_add_small_region(struct run *run)
+{
+	struct world *world = run->world;
+	add_zones(world);
+	world_make_table(world);
+	world_add_group(world, "web", "subnet-a1,subnet-b1", 2, NULL);
+	world_add_node(world, &(struct world_node){"node-a1", "use1-az1", false, NULL});
+	world_add_node(world, &(struct world_node){"node-b1", "use1-az2", false, NULL});
+}
+
+void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode)
+{
+	char json[1024];
+	(void)snprintf(json, sizeof(json),
+	               "{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+	               "\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},"
+	               "{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]}}",
+	               name, zone_id, mode);
+	world_apply(run->world, json);
+}
+
+bool run_holding(struct run *run)
+{
+	return strcmp(world_phase(run->world, "out"), "Holding") == 0;
+}
+
+bool run_gone(struct run *run)
+{
+	return world_evacuation(run->world, "out") == NULL;
+}
+
+bool run_stalled(struct run *run)
+{
+	return strcmp(world_condition(run->world, "out", "Stalled", NULL), "True") == 0;
+}
+
+void run_story(struct run *run)
+{
+	run_evacuate(run, "out", "use1-az1", "Evacuate");
+	bool holding = run_until(run, run_holding, 60 * MINUTE_MS);
+	if (!holding)
+		world_print_timeline(run->world);
+	cr_assert(holding, "not Holding after an hour, but %s", world_phase(run->world, "out"));
+	world_delete_evacuation(run->world, "out");
+	bool gone = run_until(run, run_gone, 60 * MINUTE_MS);
+	if (!gone)
+		world_print_timeline(run->world);
+	cr_assert(gone, "not gone an hour after it was deleted, but %s", world_phase(run->world, "out"));
+}
+
+void run_assert_as_before(struct run *run, const char *before, const char *what)
+{
+	struct arena arena;
+	arena_init(&arena, "fingerprint", 16 * 1024 * 1024);
+	const char *after = world_fingerprint(run->world, &arena);
+	bool same = strcmp(before, after) == 0 && world_records(run->world) == 0 && world_zone_owners(run->world, "use1-az1") == 0;
+	if (!same)
+		world_print_timeline(run->world);
+	cr_assert(same, "%s: the world is not as it was.\nbefore:\n%s\nafter (%zu records, %zu owners of the zone):\n%s", what, before,
+	          world_records(run->world), world_zone_owners(run->world, "use1-az1"), after);
+	arena_done(&arena);
+}

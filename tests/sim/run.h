@@ -1,0 +1,58 @@
+/*
+ * An engine at work in a simulated world: what the scenarios share.
+ */
+#ifndef TESTS_SIM_RUN_H
+#define TESTS_SIM_RUN_H
+
+#include "engine/engine.h"
+#include "world.h"
+
+#define MINUTE_MS ((int64_t)60 * 1000)
+
+struct run {
+	struct world *world;
+	struct engine_settings settings;
+	struct kube_config kube;
+	struct aws_environment environment;
+	struct engine *engine; /* NULL between two lives, and after its end */
+	char identity[64];
+	unsigned lives;
+	bool ended;    /* the engine came to its own end */
+	int exit_code; /* then */
+};
+
+/* An engine with usual settings in an empty world. */
+void run_init(struct run *run, uint64_t seed);
+void run_done(struct run *run);
+
+typedef bool (*run_condition)(struct run *run);
+
+/* Let it work until the condition holds, at most `limit_ms`; one that is killed is started anew. False: time is up, or the engine has ended. */
+bool run_until(struct run *run, run_condition reached, int64_t limit_ms);
+
+/* Let it work for so long. */
+void run_for(struct run *run, int64_t ms);
+
+/*
+ * A region of three zones (use1-az1 is us-east-1c) and evacuations in it:
+ *   subnets  a1 a2 (use1-az1)  b1 b2 (use1-az2)  c1 (use1-az4)
+ *   groups   web a1,b1,c1 · api b1,a1,a2,c1 · batch a2,b2 · cache c1,a1 · idle a1,b1 (no instances) · db b1,c1 (not in use1-az1)
+ *   nodes    node-a1, node-a2 (use1-az1; a2 cordoned, with a taint of somebody else's), node-b1, node-c1
+ */
+void run_add_region(struct run *run);
+/* One group (web a1,b1) and one node in each of two zones. */
+void run_add_small_region(struct run *run);
+void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode);
+
+/* Conditions about the evacuation "out". */
+bool run_holding(struct run *run);
+bool run_gone(struct run *run);
+bool run_stalled(struct run *run);
+
+/* evacuate "out" of use1-az1, hold, delete, gone; asserts each. */
+void run_story(struct run *run);
+
+/* Assert that the world is as `before` says (world_fingerprint) and the journal empty. */
+void run_assert_as_before(struct run *run, const char *before, const char *what);
+
+#endif

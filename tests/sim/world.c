@@ -1,0 +1,274 @@
+#include "world_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WALL_START_US 1767323045000000LL /* 2026-01-02T03:04:05Z */
+#define START_MS 1000000
+#define TIMELINE_MAX_BYTES (16 * 1024 * 1024)
+#define TIMELINE_SHOWN_BYTES (48 * 1024)
+
+char *sim_strdup(const char *string)
+{
+	char *copy = strdup(string);
+	if (copy == NULL)
+		abort();
+	return copy;
+}
+
+/* splitmix64: small, and good enough to choose by. */
+static uint64_t chance_next(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+uint32_t sim_chance(struct world *world, uint32_t below)
+{
+	return below == 0 ? 0 : (uint32_t)(chance_next(&world->chance) % below);
+}
+
+static struct instant client_now(struct client *client)
+{
+	return ((struct world *)client)->now;
+}
+
+struct wallclock sim_wall(const struct world *world)
+{
+	return (struct wallclock){WALL_START_US + (world->now.ms - START_MS) * 1000};
+}
+
+static struct wallclock client_wall(struct client *client)
+{
+	return sim_wall((const struct world *)client);
+}
+
+static uint32_t client_random(struct client *client)
+{
+	return (uint32_t)chance_next(&((struct world *)client)->client_chance);
+}
+
+static void add_namespaces(struct world *world)
+{
+	static const char *const names[] = {"default", "kube-system"};
+	for (size_t i = 0; i < 2; i++) {
+		struct json *object = json_new_object(&world->scratch);
+		json_set_string(object, "kind", "Namespace");
+		json_set_string(object, "apiVersion", "v1");
+		struct json *metadata = json_set_object(object, "metadata");
+		json_set_string(metadata, "uid", i == 1 ? WORLD_CLUSTER_UID : "22222222-2222-3333-4444-555555555555");
+		sim_kube_put(world, "namespaces", "", names[i], object);
+	}
+}
+
+struct world *world_new(uint64_t seed)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	if (world == NULL)
+		abort();
+	world->seed = seed;
+	world->chance = seed * 2 + 1;
+	world->client_chance = seed * 7 + 3;
+	world->now.ms = START_MS;
+	world->client.now = client_now;
+	world->client.wall = client_wall;
+	world->client.random = client_random;
+	sim_client_init(world);
+	arena_init(&world->scratch, "scratch of the simulated world", 64 * 1024 * 1024);
+	arena_init(&world->looks, "looks at the simulated world", 64 * 1024 * 1024);
+	text_init(&world->timeline, TIMELINE_MAX_BYTES);
+	world->dynamo = dynamo_new();
+	world->kube = sim_kube_new();
+	add_namespaces(world);
+	sim_note(world, "seed %llu", (unsigned long long)seed);
+	return world;
+}
+
+void world_free(struct world *world)
+{
+	if (world == NULL)
+		return;
+	sim_calls_drop(world);
+	while (world->things != NULL) {
+		struct sim_thing *thing = world->things;
+		world->things = thing->next;
+		free(thing);
+	}
+	sim_account_free(world);
+	sim_kube_free(world->kube);
+	dynamo_free(world->dynamo);
+	text_done(&world->timeline);
+	arena_done(&world->scratch);
+	arena_done(&world->looks);
+	free(world);
+}
+
+struct client *world_client(struct world *world)
+{
+	return &world->client;
+}
+
+struct instant world_now(const struct world *world)
+{
+	return world->now;
+}
+
+void sim_note(struct world *world, const char *format, ...)
+{
+	char line[1024];
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	text_printf(&world->timeline, "%10.3f %s\n", (double)(world->now.ms - START_MS) / 1000.0, line);
+}
+
+void world_print_timeline(const struct world *world)
+{
+	const char *from = world->timeline.at;
+	bool whole = getenv("SIM_TIMELINE") != NULL;
+	if (!whole && world->timeline.length > TIMELINE_SHOWN_BYTES) {
+		from += world->timeline.length - TIMELINE_SHOWN_BYTES;
+		fprintf(stderr, "... (SIM_TIMELINE=1 shows all)\n");
+	}
+	fprintf(stderr, "%s", from);
+	fflush(stderr);
+}
+
+void sim_broken(struct world *world, const char *format, ...)
+{
+	world_print_timeline(world);
+	va_list arguments;
+	va_start(arguments, format);
+	fprintf(stderr, "BROKEN (seed %llu): ", (unsigned long long)world->seed);
+	(void)vfprintf(stderr, format, arguments);
+	fprintf(stderr, "\n");
+	va_end(arguments);
+	fflush(stderr);
+	abort();
+}
+
+static bool thing_before(const struct sim_thing *a, const struct sim_thing *b)
+{
+	return a->due.ms != b->due.ms ? a->due.ms < b->due.ms : a->sequence < b->sequence;
+}
+
+void sim_schedule(struct world *world, int64_t after_ms, enum sim_thing_kind kind, struct sim_call *call,
+                  void (*run)(struct world *world, void *context), void *context)
+{
+	struct sim_thing *thing = calloc(1, sizeof(*thing));
+	if (thing == NULL)
+		abort();
+	*thing = (struct sim_thing){NULL, instant_after(world->now, after_ms), ++world->sequence, kind, call, run, context};
+	struct sim_thing **at = &world->things;
+	while (*at != NULL && thing_before(*at, thing))
+		at = &(*at)->next;
+	thing->next = *at;
+	*at = thing;
+}
+
+void world_at(struct world *world, int64_t after_ms, void (*run)(struct world *world, void *context), void *context)
+{
+	sim_schedule(world, after_ms, THING_ACTION, NULL, run, context);
+}
+
+void world_advance(struct world *world, int64_t ms)
+{
+	struct instant until = instant_after(world->now, ms);
+	struct client_event told = {0};
+	bool killed = world->killed;
+	world->killed = false;
+	while (sim_run_next(world, until, &told))
+		;
+	world->now = until;
+	world->killed = world->killed || killed;
+}
+
+void world_kill_at(struct world *world, unsigned n, enum world_kill when)
+{
+	world->kill_at = n;
+	world->kill_when = when;
+}
+
+bool world_killed(const struct world *world)
+{
+	return world->killed;
+}
+
+unsigned world_effects(const struct world *world)
+{
+	return world->effects;
+}
+
+void world_revive(struct world *world)
+{
+	world->killed = false;
+	world->kill_at = 0;
+	world->dead_waits = 0;
+	world->idle_waits = 0;
+	world->leads = false;
+	world->lease_identity[0] = '\0';
+	sim_note(world, "a new process");
+	world_advance(world, 1000 + sim_chance(world, 2000));
+}
+
+const char *world_fault_name(enum world_fault fault)
+{
+	static const char *const names[] = {
+		[WORLD_NO_FAULT] = "no fault",         [WORLD_THROTTLE] = "throttled",      [WORLD_ERROR_BEFORE] = "500, not done",
+		[WORLD_ERROR_AFTER] = "500, but done", [WORLD_REFUSE] = "no connection",    [WORLD_BREAK] = "done, connection broke",
+		[WORLD_LOSE_REPLY] = "done, silence",  [WORLD_LATE] = "silence, done late", [WORLD_BUSY] = "busy",
+		[WORLD_STALE] = "stale",
+	};
+	return names[fault];
+}
+
+void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault)
+{
+	if (world->fault_count == SIM_FAULTS_MAX)
+		sim_broken(world, "more than %d faults", SIM_FAULTS_MAX);
+	struct sim_fault *entry = &world->faults[world->fault_count++];
+	(void)snprintf(entry->operation, sizeof(entry->operation), "%s", operation);
+	entry->left = nth;
+	entry->fault = fault;
+}
+
+unsigned world_calls(const struct world *world, const char *operation)
+{
+	for (size_t i = 0; i < world->counter_count; i++)
+		if (strcmp(world->counters[i].operation, operation) == 0)
+			return world->counters[i].count;
+	return 0;
+}
+
+struct string_list sim_list(struct world *world, const char *csv)
+{
+	return string_list_split(csv, ",", &world->scratch);
+}
+
+bool sim_list_has(struct world *world, const char *csv, const char *item)
+{
+	struct string_list list = sim_list(world, csv);
+	return string_list_has(&list, item);
+}
+
+const char *sim_list_without(struct world *world, const char *csv, const char *item)
+{
+	struct string_list list = sim_list(world, csv);
+	struct string_list rest = {0};
+	for (size_t i = 0; i < list.count; i++)
+		if (strcmp(list.at[i], item) != 0)
+			string_list_add(&rest, &world->scratch, list.at[i]);
+	return string_list_join(&rest, &world->scratch, ",");
+}
+
+const char *sim_list_with(struct world *world, const char *csv, const char *item)
+{
+	if (csv[0] == '\0')
+		return arena_string(&world->scratch, item);
+	return sim_list_has(world, csv, item) ? csv : arena_printf(&world->scratch, "%s,%s", csv, item);
+}

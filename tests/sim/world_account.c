@@ -1,0 +1,248 @@
+/*
+ * The account: zones, subnets, groups, and instances that move where their group's subnets are, one at a time.
+ */
+#include "world_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVE_MS 12000
+
+void sim_account_free(struct world *world)
+{
+	for (size_t i = 0; i < world->group_count; i++) {
+		free(world->groups[i]->subnets);
+		free(world->groups[i]->previous);
+		free(world->groups[i]->taken);
+		free(world->groups[i]);
+	}
+}
+
+void world_add_zone(struct world *world, const char *zone_id, const char *zone_name)
+{
+	if (world->zone_count == SIM_ZONES_MAX)
+		sim_broken(world, "too many zones");
+	struct sim_zone *zone = &world->zones[world->zone_count++];
+	(void)snprintf(zone->id, sizeof(zone->id), "%s", zone_id);
+	(void)snprintf(zone->name, sizeof(zone->name), "%s", zone_name);
+}
+
+static size_t zone_index(struct world *world, const char *zone_id)
+{
+	for (size_t i = 0; i < world->zone_count; i++)
+		if (strcmp(world->zones[i].id, zone_id) == 0)
+			return i;
+	sim_broken(world, "there is no zone %s", zone_id);
+}
+
+void world_add_subnet(struct world *world, const char *subnet_id, const char *zone_id)
+{
+	if (world->subnet_count == SIM_SUBNETS_MAX)
+		sim_broken(world, "too many subnets");
+	struct sim_subnet *subnet = &world->subnets[world->subnet_count++];
+	(void)snprintf(subnet->id, sizeof(subnet->id), "%s", subnet_id);
+	subnet->zone = zone_index(world, zone_id);
+}
+
+const struct sim_subnet *sim_subnet_find(const struct world *world, const char *id)
+{
+	for (size_t i = 0; i < world->subnet_count; i++)
+		if (!world->subnets[i].deleted && strcmp(world->subnets[i].id, id) == 0)
+			return &world->subnets[i];
+	return NULL;
+}
+
+struct sim_group *sim_group_find(const struct world *world, const char *name)
+{
+	for (size_t i = 0; i < world->group_count; i++)
+		if (!world->groups[i]->deleted && strcmp(world->groups[i]->name, name) == 0)
+			return world->groups[i];
+	return NULL;
+}
+
+static struct sim_group *group_get(struct world *world, const char *name)
+{
+	struct sim_group *group = sim_group_find(world, name);
+	if (group == NULL)
+		sim_broken(world, "there is no group %s", name);
+	return group;
+}
+
+/* Instances that stay, by zone; zones the group may not use get -1. */
+static void count_zones(struct world *world, const struct sim_group *group, int counts[SIM_ZONES_MAX], int allowed[SIM_ZONES_MAX])
+{
+	struct string_list subnets = sim_list(world, group->subnets);
+	memset(counts, 0, SIM_ZONES_MAX * sizeof(int));
+	memset(allowed, 0, SIM_ZONES_MAX * sizeof(int));
+	for (size_t i = 0; i < subnets.count; i++) {
+		const struct sim_subnet *subnet = sim_subnet_find(world, subnets.at[i]);
+		if (subnet != NULL)
+			allowed[subnet->zone] = 1;
+	}
+	for (size_t i = 0; i < group->instance_count; i++)
+		if (!group->instances[i].terminating)
+			counts[group->instances[i].zone]++;
+}
+
+static size_t emptiest(const int counts[SIM_ZONES_MAX], const int allowed[SIM_ZONES_MAX])
+{
+	size_t best = SIM_ZONES_MAX;
+	for (size_t i = 0; i < SIM_ZONES_MAX; i++)
+		if (allowed[i] && (best == SIM_ZONES_MAX || counts[i] < counts[best]))
+			best = i;
+	return best;
+}
+
+static void launch(struct world *world, struct sim_group *group)
+{
+	int counts[SIM_ZONES_MAX];
+	int allowed[SIM_ZONES_MAX];
+	count_zones(world, group, counts, allowed);
+	size_t zone = emptiest(counts, allowed);
+	if (zone == SIM_ZONES_MAX || group->instance_count == SIM_INSTANCES_MAX)
+		return;
+	struct sim_instance *instance = &group->instances[group->instance_count++];
+	memset(instance, 0, sizeof(*instance));
+	(void)snprintf(instance->id, sizeof(instance->id), "i-%017x", ++world->instances_made);
+	instance->zone = zone;
+}
+
+/* One that has to go: where no subnet is left, else from the fullest zone when it has two more than the emptiest. */
+static struct sim_instance *superfluous(struct world *world, struct sim_group *group)
+{
+	int counts[SIM_ZONES_MAX];
+	int allowed[SIM_ZONES_MAX];
+	count_zones(world, group, counts, allowed);
+	size_t least = emptiest(counts, allowed);
+	for (size_t i = 0; i < group->instance_count; i++) {
+		struct sim_instance *instance = &group->instances[i];
+		if (!instance->terminating && (!allowed[instance->zone] || counts[instance->zone] > counts[least] + 1))
+			return instance;
+	}
+	return NULL;
+}
+
+static void group_move(struct world *world, void *context)
+{
+	struct sim_group *group = context;
+	group->moving = false;
+	if (group->deleted)
+		return;
+	size_t kept = 0;
+	for (size_t i = 0; i < group->instance_count; i++)
+		if (!group->instances[i].terminating)
+			group->instances[kept++] = group->instances[i];
+	bool went = kept < group->instance_count;
+	group->instance_count = kept;
+	struct sim_instance *goes = superfluous(world, group);
+	if (goes != NULL) {
+		goes->terminating = true;
+		sim_note(world, "%s: instance %s in %s terminates", group->name, goes->id, world->zones[goes->zone].name);
+		launch(world, group);
+	}
+	if (goes != NULL || went) {
+		group->moving = true;
+		sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
+	}
+}
+
+static void replace(char **string, const char *with)
+{
+	char *copy = sim_strdup(with);
+	free(*string);
+	*string = copy;
+}
+
+/* Somebody (whoever) changed the list: what the engine took and that is back is no longer taken. */
+void sim_group_set(struct world *world, struct sim_group *group, const char *subnets)
+{
+	sim_note(world, "group %s: %s -> %s", group->name, group->subnets, subnets);
+	group->edited = world->now;
+	replace(&group->previous, group->subnets);
+	replace(&group->subnets, subnets);
+	struct string_list now = sim_list(world, subnets);
+	for (size_t i = 0; i < now.count; i++)
+		replace(&group->taken, sim_list_without(world, group->taken, now.at[i]));
+	if (!group->moving) {
+		group->moving = true;
+		sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
+	}
+}
+
+void world_add_group(struct world *world, const char *name, const char *subnets, int desired, const char *tags)
+{
+	struct sim_group *group = calloc(1, sizeof(*group));
+	if (group == NULL || world->group_count == SIM_GROUPS_MAX || desired > SIM_INSTANCES_MAX / 2)
+		abort();
+	(void)snprintf(group->name, sizeof(group->name), "%s", name);
+	(void)snprintf(group->arn, sizeof(group->arn),
+	               "arn:aws:autoscaling:" WORLD_REGION ":" WORLD_ACCOUNT
+	               ":autoScalingGroup:10000000-0000-4000-8000-%012zu:autoScalingGroupName/%s",
+	               world->group_count, name);
+	(void)snprintf(group->tags, sizeof(group->tags), "%s", tags != NULL ? tags : "");
+	group->subnets = sim_strdup(subnets);
+	group->previous = sim_strdup(subnets);
+	group->taken = sim_strdup("");
+	group->desired = desired;
+	world->groups[world->group_count++] = group;
+	for (int i = 0; i < desired; i++)
+		launch(world, group);
+}
+
+void world_edit_group(struct world *world, const char *name, const char *subnets)
+{
+	struct sim_group *group = group_get(world, name);
+	sim_note(world, "the owner edits %s", name);
+	group->foreign_edit = world->now;
+	sim_group_set(world, group, subnets);
+	sim_check(world);
+}
+
+void world_delete_group(struct world *world, const char *name)
+{
+	group_get(world, name)->deleted = true;
+	sim_note(world, "the owner deletes %s", name);
+}
+
+void world_delete_subnet(struct world *world, const char *subnet_id)
+{
+	for (size_t i = 0; i < world->subnet_count; i++)
+		if (strcmp(world->subnets[i].id, subnet_id) == 0)
+			world->subnets[i].deleted = true;
+	for (size_t i = 0; i < world->group_count; i++)
+		replace(&world->groups[i]->taken, sim_list_without(world, world->groups[i]->taken, subnet_id));
+	sim_note(world, "subnet %s is deleted", subnet_id);
+}
+
+void world_rival(struct world *world, const char *name, const char *subnet, int64_t delay_ms, int times)
+{
+	struct sim_group *group = group_get(world, name);
+	const struct sim_subnet *found = sim_subnet_find(world, subnet);
+	if (found == NULL)
+		sim_broken(world, "there is no subnet %s", subnet);
+	group->rival_subnet = found->id;
+	group->rival_delay_ms = delay_ms;
+	group->rival_times = times;
+}
+
+const char *world_group(struct world *world, const char *name)
+{
+	const struct sim_group *group = sim_group_find(world, name);
+	return group != NULL ? arena_string(&world->looks, group->subnets) : NULL;
+}
+
+const char *world_group_arn(struct world *world, const char *name)
+{
+	return group_get(world, name)->arn;
+}
+
+int world_group_instances(struct world *world, const char *name, const char *zone_id)
+{
+	const struct sim_group *group = group_get(world, name);
+	int count = 0;
+	for (size_t i = 0; i < group->instance_count; i++)
+		if (zone_id == NULL || strcmp(world->zones[group->instances[i].zone].id, zone_id) == 0)
+			count++;
+	return count;
+}

@@ -1,0 +1,445 @@
+/*
+ * The AWS endpoint: EC2, STS, Auto Scaling (Query) and DynamoDB (JSON), told apart by headers.
+ */
+#include "world_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SKEW_MAX_US (5LL * 60 * 1000000)
+#define STALE_MS 10000
+#define ANSWER_MAX_BYTES (8 * 1024 * 1024)
+
+struct form {
+	struct string_list names;
+	struct string_list values;
+};
+
+const char *sim_header_or(const struct sim_request *request, const char *name, const char *otherwise)
+{
+	const char *value = http_header(&request->headers, name);
+	return value != NULL ? value : otherwise;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static const char *percent_decode(struct arena *arena, const char *string)
+{
+	char *out = arena_alloc(arena, strlen(string) + 1);
+	size_t length = 0;
+	for (const char *at = string; *at != '\0'; at++) {
+		bool escaped = at[0] == '%' && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0;
+		out[length++] = escaped ? (char)(hex_digit(at[1]) * 16 + hex_digit(at[2])) : *at == '+' ? ' ' : *at;
+		at += escaped ? 2 : 0;
+	}
+	return out;
+}
+
+static struct form form_parse(struct arena *arena, const char *body)
+{
+	struct form form = {0};
+	struct string_list pairs = string_list_split(body, "&", arena);
+	for (size_t i = 0; i < pairs.count; i++) {
+		const char *equals = strchr(pairs.at[i], '=');
+		size_t length = equals != NULL ? (size_t)(equals - pairs.at[i]) : strlen(pairs.at[i]);
+		string_list_add(&form.names, arena, percent_decode(arena, arena_copy(arena, pairs.at[i], length)));
+		string_list_add(&form.values, arena, percent_decode(arena, equals != NULL ? equals + 1 : ""));
+	}
+	return form;
+}
+
+static const char *form_get(const struct form *form, const char *name)
+{
+	size_t at = string_list_find(&form->names, name);
+	return at < form->names.count ? form->values.at[at] : NULL;
+}
+
+void sim_aws_label(struct sim_request *request, struct arena *arena)
+{
+	static const char *const effects[] = {"UpdateAutoScalingGroup", "PutItem",     "UpdateItem",
+	                                      "DeleteItem",             "CreateTable", "UpdateContinuousBackups"};
+	const char *target = http_header(&request->headers, "X-Amz-Target");
+	if (target != NULL) {
+		const char *dot = strchr(target, '.');
+		request->operation = dot != NULL ? dot + 1 : target;
+	} else {
+		struct form form = form_parse(arena, request->body);
+		const char *action = form_get(&form, "Action");
+		request->operation = action != NULL ? action : "an AWS call without Action";
+	}
+	for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
+		request->effect = request->effect || strcmp(request->operation, effects[i]) == 0;
+}
+
+static bool is_json(const struct sim_call *call)
+{
+	return http_header(&call->request.headers, "X-Amz-Target") != NULL;
+}
+
+/* EC2 is the one service that speaks ec2Query; the credential's scope says which it is. */
+static const char *signed_service(struct sim_call *call)
+{
+	struct string_list scope = string_list_split(sim_header_or(&call->request, "Authorization", ""), "/", &call->arena);
+	return scope.count >= 5 ? scope.at[3] : "";
+}
+
+static void answer_xml(struct sim_call *call, int status, const char *body)
+{
+	call->answer = (struct sim_answer){status, "text/xml", body, ERROR_NONE};
+}
+
+static void answer_error(struct sim_call *call, int status, const char *code, const char *message)
+{
+	struct arena *arena = &call->arena;
+	if (is_json(call)) {
+		struct json *body = json_new_object(arena);
+		json_set_string(body, "__type", arena_printf(arena, "com.amazonaws.dynamodb.v20120810#%s", code));
+		json_set_string(body, "message", message);
+		call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", json_print(body, arena), ERROR_NONE};
+	} else if (strcmp(signed_service(call), "ec2") == 0) {
+		answer_xml(call, status,
+		           arena_printf(arena,
+		                        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>%s</Code><Message>%s</Message>"
+		                        "</Error></Errors><RequestID>sim</RequestID></Response>",
+		                        code, message));
+	} else {
+		answer_xml(call, status,
+		           arena_printf(arena,
+		                        "<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
+		                        "<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>",
+		                        code, message));
+	}
+}
+
+void sim_aws_throttle(struct sim_call *call)
+{
+	if (is_json(call))
+		answer_error(call, 400, "ThrottlingException", "Rate of requests exceeds the allowed throughput.");
+	else if (strcmp(signed_service(call), "ec2") == 0)
+		answer_error(call, 503, "RequestLimitExceeded", "Request limit exceeded.");
+	else
+		answer_error(call, 400, "Throttling", "Rate exceeded");
+}
+
+void sim_aws_busy(struct sim_call *call)
+{
+	if (is_json(call))
+		answer_error(call, 500, "InternalServerError", "The server encountered an internal error");
+	else
+		answer_error(call, 400, "ScalingActivityInProgress", "Scaling activity in progress");
+}
+
+static bool is_hex(const char *string, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (hex_digit(string[i]) < 0)
+			return false;
+	return string[length] == '\0' || string[length] == ',' || string[length] == ' ';
+}
+
+/* NULL when the request is signed in form; else the code of the refusal. Whether the signature is right is checked elsewhere. */
+static const char *signing_trouble(const struct world *world, struct sim_call *call)
+{
+	const char *authorization = sim_header_or(&call->request, "Authorization", "");
+	const char *date = sim_header_or(&call->request, "X-Amz-Date", "");
+	const char *signature = strstr(authorization, "Signature=");
+	const char *credential = strstr(authorization, "Credential=");
+	const char *headers = strstr(authorization, "SignedHeaders=");
+	struct wallclock at;
+	if (!text_starts_with(authorization, "AWS4-HMAC-SHA256 ") || signature == NULL || credential == NULL || headers == NULL)
+		return "MissingAuthenticationToken";
+	struct string_list scope = string_list_split(credential + strlen("Credential="), "/, ", &call->arena);
+	if (scope.count < 5 || strcmp(scope.at[4], "aws4_request") != 0 || strcmp(scope.at[2], WORLD_REGION) != 0 ||
+	    !is_hex(signature + strlen("Signature="), 64) || strstr(headers, "host") == NULL || strstr(headers, "x-amz-date") == NULL)
+		return "IncompleteSignature";
+	if (!wallclock_parse(date, &at) || strncmp(scope.at[1], date, 8) != 0)
+		return "IncompleteSignature";
+	int64_t skew_us = sim_wall(world).us - at.us;
+	return skew_us > SKEW_MAX_US || skew_us < -SKEW_MAX_US ? "RequestExpired" : NULL;
+}
+
+static void serve_zones(struct world *world, struct sim_call *call)
+{
+	struct text text;
+	text_init(&text, ANSWER_MAX_BYTES);
+	text_append(&text, "<DescribeAvailabilityZonesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">"
+	                   "<requestId>sim</requestId><availabilityZoneInfo>");
+	for (size_t i = 0; i < world->zone_count; i++)
+		text_printf(&text,
+		            "<item><optInStatus>opt-in-not-required</optInStatus><messageSet/><regionName>" WORLD_REGION
+		            "</regionName><zoneName>%s</zoneName><zoneId>%s</zoneId><groupName>" WORLD_REGION
+		            "-zg-1</groupName><networkBorderGroup>" WORLD_REGION
+		            "</networkBorderGroup><zoneType>availability-zone</zoneType><zoneState>available</zoneState></item>",
+		            world->zones[i].name, world->zones[i].id);
+	text_append(&text, "</availabilityZoneInfo></DescribeAvailabilityZonesResponse>");
+	answer_xml(call, 200, text_take(&text, &call->arena));
+}
+
+/* From `token` (a position) at most `limit`. */
+static bool page(const struct form *form, const char *limit_name, long long limit_max, long long limit_default, size_t *from,
+                 size_t *limit)
+{
+	const char *token = form_get(form, "NextToken");
+	const char *limit_text = form_get(form, limit_name);
+	long long start = 0;
+	long long count = limit_default;
+	if (token != NULL && !(text_starts_with(token, "page-") && text_parse_integer(token + 5, 0, 1000000, &start)))
+		return false;
+	if (limit_text != NULL && !text_parse_integer(limit_text, 1, limit_max, &count))
+		return false;
+	*from = (size_t)start;
+	*limit = (size_t)count;
+	return true;
+}
+
+static void serve_subnets(struct world *world, struct sim_call *call, const struct form *form)
+{
+	size_t from;
+	size_t limit;
+	if (!page(form, "MaxResults", 1000, SIM_SUBNETS_MAX, &from, &limit)) {
+		answer_error(call, 400, "InvalidParameterValue", "MaxResults or NextToken");
+		return;
+	}
+	struct text text;
+	text_init(&text, ANSWER_MAX_BYTES);
+	text_append(&text, "<DescribeSubnetsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>sim</requestId><subnetSet>");
+	size_t i = from;
+	for (; i < world->subnet_count && i < from + limit; i++) {
+		const struct sim_subnet *subnet = &world->subnets[i];
+		if (!subnet->deleted)
+			text_printf(&text,
+			            "<item><subnetId>%s</subnetId><state>available</state><vpcId>vpc-1</vpcId><availabilityZone>%s"
+			            "</availabilityZone><availabilityZoneId>%s</availabilityZoneId><ownerId>" WORLD_ACCOUNT "</ownerId></item>",
+			            subnet->id, world->zones[subnet->zone].name, world->zones[subnet->zone].id);
+	}
+	text_append(&text, "</subnetSet>");
+	if (i < world->subnet_count)
+		text_printf(&text, "<nextToken>page-%zu</nextToken>", i);
+	text_append(&text, "</DescribeSubnetsResponse>");
+	answer_xml(call, 200, text_take(&text, &call->arena));
+}
+
+static void print_instances(const struct world *world, const struct sim_group *group, struct text *text)
+{
+	text_append(text, "<Instances>");
+	for (size_t i = 0; i < group->instance_count; i++) {
+		const struct sim_instance *instance = &group->instances[i];
+		text_printf(text,
+		            "<member><InstanceId>%s</InstanceId><AvailabilityZone>%s</AvailabilityZone><AvailabilityZoneId>%s"
+		            "</AvailabilityZoneId><LifecycleState>%s</LifecycleState><HealthStatus>Healthy</HealthStatus>"
+		            "<ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>",
+		            instance->id, world->zones[instance->zone].name, world->zones[instance->zone].id,
+		            instance->terminating ? "Terminating" : "InService");
+	}
+	text_append(text, "</Instances>");
+}
+
+static void print_tags(const struct sim_group *group, struct arena *arena, struct text *text)
+{
+	struct string_list tags = string_list_split(group->tags, ",", arena);
+	text_append(text, "<Tags>");
+	for (size_t i = 0; i < tags.count; i++) {
+		const char *equals = strchr(tags.at[i], '=');
+		size_t length = equals != NULL ? (size_t)(equals - tags.at[i]) : strlen(tags.at[i]);
+		text_printf(text,
+		            "<member><ResourceId>%s</ResourceId><ResourceType>auto-scaling-group</ResourceType><Key>%.*s</Key><Value>%s"
+		            "</Value><PropagateAtLaunch>false</PropagateAtLaunch></member>",
+		            group->name, (int)length, tags.at[i], equals != NULL ? equals + 1 : "");
+	}
+	text_append(text, "</Tags>");
+}
+
+static void print_group(struct world *world, const struct sim_group *group, bool stale, struct arena *arena, struct text *text)
+{
+	stale = stale && group->edited.ms != 0 && instant_between_ms(group->edited, world->now) < STALE_MS;
+	const char *subnets = stale ? group->previous : group->subnets;
+	struct string_list list = sim_list(world, subnets);
+	bool zones[SIM_ZONES_MAX] = {false};
+	text_printf(text,
+	            "<member><AutoScalingGroupName>%s</AutoScalingGroupName><AutoScalingGroupARN>%s</AutoScalingGroupARN>"
+	            "<MinSize>0</MinSize><MaxSize>%d</MaxSize><DesiredCapacity>%d</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
+	            "<CreatedTime>2025-11-01T00:00:00.000Z</CreatedTime><HealthCheckType>EC2</HealthCheckType><SuspendedProcesses/>"
+	            "<LoadBalancerNames/><TargetGroupARNs/><EnabledMetrics/><VPCZoneIdentifier>%s</VPCZoneIdentifier><AvailabilityZones>",
+	            group->name, group->arn, group->desired * 2, group->desired, subnets);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct sim_subnet *subnet = sim_subnet_find(world, list.at[i]);
+		if (subnet != NULL && !zones[subnet->zone])
+			text_printf(text, "<member>%s</member>", world->zones[subnet->zone].name);
+		if (subnet != NULL)
+			zones[subnet->zone] = true;
+	}
+	text_append(text, "</AvailabilityZones>");
+	print_instances(world, group, text);
+	print_tags(group, arena, text);
+	text_append(text, "</member>");
+}
+
+/* The names asked for; none asked: all. */
+static struct string_list group_names(struct world *world, struct arena *arena, const struct form *form)
+{
+	struct string_list names = {0};
+	for (size_t i = 0; i < form->names.count; i++)
+		if (text_starts_with(form->names.at[i], "AutoScalingGroupNames.member."))
+			string_list_add(&names, arena, form->values.at[i]);
+	if (names.count == 0)
+		for (size_t i = 0; i < world->group_count; i++)
+			string_list_add(&names, arena, world->groups[i]->name);
+	return names;
+}
+
+static void serve_groups(struct world *world, struct sim_call *call, const struct form *form)
+{
+	size_t from;
+	size_t limit;
+	if (!page(form, "MaxRecords", 100, 50, &from, &limit)) {
+		answer_error(call, 400, "InvalidNextToken", "The NextToken value is not valid.");
+		return;
+	}
+	struct string_list names = group_names(world, &call->arena, form);
+	struct text text;
+	text_init(&text, ANSWER_MAX_BYTES);
+	text_append(&text, "<DescribeAutoScalingGroupsResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\">"
+	                   "<DescribeAutoScalingGroupsResult><AutoScalingGroups>");
+	size_t i = from;
+	for (; i < names.count && i < from + limit; i++) {
+		const struct sim_group *group = sim_group_find(world, names.at[i]);
+		if (group != NULL)
+			print_group(world, group, call->fault == WORLD_STALE, &call->arena, &text);
+	}
+	text_append(&text, "</AutoScalingGroups>");
+	if (i < names.count)
+		text_printf(&text, "<NextToken>page-%zu</NextToken>", i);
+	text_append(&text, "</DescribeAutoScalingGroupsResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
+	                   "</DescribeAutoScalingGroupsResponse>");
+	answer_xml(call, 200, text_take(&text, &call->arena));
+}
+
+static void rival_strikes(struct world *world, void *context)
+{
+	struct sim_group *group = context;
+	if (group->deleted || sim_list_has(world, group->subnets, group->rival_subnet))
+		return;
+	group->foreign_edit = world->now;
+	sim_note(world, "a rival puts %s back", group->rival_subnet);
+	sim_group_set(world, group, sim_list_with(world, group->subnets, group->rival_subnet));
+}
+
+static void take(struct world *world, struct sim_group *group, const char *after)
+{
+	struct string_list before = sim_list(world, group->subnets);
+	for (size_t i = 0; i < before.count; i++)
+		if (!sim_list_has(world, after, before.at[i])) {
+			char *taken = sim_strdup(sim_list_with(world, group->taken, before.at[i]));
+			free(group->taken);
+			group->taken = taken;
+		}
+	bool strikes = group->rival_subnet != NULL && group->rival_times > 0 && sim_list_has(world, group->subnets, group->rival_subnet) &&
+	               !sim_list_has(world, after, group->rival_subnet);
+	if (strikes) {
+		group->rival_times--;
+		sim_schedule(world, group->rival_delay_ms, THING_ACTION, NULL, rival_strikes, group);
+	}
+}
+
+static const char *update_trouble(struct world *world, const struct sim_group *group, const struct form *form, const char **code)
+{
+	const char *subnets = form_get(form, "VPCZoneIdentifier");
+	*code = "ValidationError";
+	if (group == NULL)
+		return "AutoScalingGroup name not found";
+	if (form->names.count != 4)
+		sim_broken(world, "an update of %s that sends more than VPCZoneIdentifier", group->name);
+	struct string_list list = sim_list(world, subnets != NULL ? subnets : "");
+	if (list.count == 0)
+		return "At least one Availability Zone or VPC Subnet is required.";
+	for (size_t i = 0; i < list.count; i++)
+		if (sim_subnet_find(world, list.at[i]) == NULL) {
+			*code = "InvalidSubnetID.NotFound";
+			return "The subnet ID does not exist";
+		}
+	return NULL;
+}
+
+static void serve_update(struct world *world, struct sim_call *call, const struct form *form)
+{
+	const char *name = form_get(form, "AutoScalingGroupName");
+	struct sim_group *group = name != NULL ? sim_group_find(world, name) : NULL;
+	const char *code;
+	const char *trouble = update_trouble(world, group, form, &code);
+	if (trouble != NULL) {
+		answer_error(call, 400, code, trouble);
+		return;
+	}
+	const char *after = form_get(form, "VPCZoneIdentifier");
+	sim_check_update(world, group, after);
+	take(world, group, after);
+	sim_group_set(world, group, after);
+	answer_xml(call, 200,
+	           "<UpdateAutoScalingGroupResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><ResponseMetadata>"
+	           "<RequestId>sim</RequestId></ResponseMetadata></UpdateAutoScalingGroupResponse>");
+}
+
+static void serve_query(struct world *world, struct sim_call *call)
+{
+	struct form form = form_parse(&call->arena, call->request.body);
+	const char *action = call->request.operation;
+	if (form_get(&form, "Version") == NULL)
+		answer_error(call, 400, "MissingParameter", "Version");
+	else if (strcmp(action, "DescribeAvailabilityZones") == 0)
+		serve_zones(world, call);
+	else if (strcmp(action, "DescribeSubnets") == 0)
+		serve_subnets(world, call, &form);
+	else if (strcmp(action, "DescribeAutoScalingGroups") == 0)
+		serve_groups(world, call, &form);
+	else if (strcmp(action, "UpdateAutoScalingGroup") == 0)
+		serve_update(world, call, &form);
+	else if (strcmp(action, "GetCallerIdentity") == 0)
+		answer_xml(call, 200,
+		           "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
+		           "arn:aws:iam::" WORLD_ACCOUNT ":user/sim</Arn><UserId>AIDASIM</UserId><Account>" WORLD_ACCOUNT
+		           "</Account></GetCallerIdentityResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
+		           "</GetCallerIdentityResponse>");
+	else
+		answer_error(call, 400, "InvalidAction", action);
+}
+
+void sim_aws_serve(struct world *world, struct sim_call *call)
+{
+	const char *trouble = signing_trouble(world, call);
+	if (trouble != NULL) {
+		sim_note(world, "%s: %s", call->request.operation, trouble);
+		answer_error(call, 403, trouble, "The request is not signed as it should be, or too long ago.");
+		return;
+	}
+	if (!is_json(call)) {
+		serve_query(world, call);
+		return;
+	}
+	const char *body = NULL;
+	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length, &call->arena, &body);
+	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
+}
+
+void world_make_table(struct world *world)
+{
+	static const char body[] =
+		"{\"TableName\":\"" WORLD_TABLE "\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
+		"{\"AttributeName\":\"zoneId\",\"AttributeType\":\"S\"},{\"AttributeName\":\"resourceId\",\"AttributeType\":\"S\"},"
+		"{\"AttributeName\":\"resourceType\",\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"zoneId\",\"KeyType\":\"HASH\"},"
+		"{\"AttributeName\":\"resourceId\",\"KeyType\":\"RANGE\"}],\"GlobalSecondaryIndexes\":[{\"IndexName\":"
+		"\"resourceType-zoneId-index\",\"KeySchema\":[{\"AttributeName\":\"resourceType\",\"KeyType\":\"HASH\"},"
+		"{\"AttributeName\":\"zoneId\",\"KeyType\":\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"ALL\"}}]}";
+	const char *answer;
+	int status = dynamo_handle(world->dynamo, "CreateTable", body, sizeof(body) - 1, &world->scratch, &answer);
+	if (status != 200)
+		sim_broken(world, "the table cannot be made: %s", answer);
+	sim_note(world, "the journal's table is there");
+}
+
+struct dynamo *world_dynamo(struct world *world)
+{
+	return world->dynamo;
+}

@@ -1,0 +1,159 @@
+/*
+ * The safety rules, re-checked after every effect and every deed of somebody else. A broken one prints the timeline and aborts.
+ *
+ *   1  no group is ever without a subnet
+ *   2  the engine takes out of a group only what an open record (Intent) names, and all that the record names and the group had
+ *   3  the engine adds to a group only what a record being restored names
+ *   4  a subnet that was taken and is not back stands in an open record
+ *   5  a node with our taint carries our annotation, and its zone has an evacuation; so has each open record of this cluster
+ *   6  no effect is submitted without the lease, renewed less than 10 s ago
+ */
+#include "world_parts.h"
+
+#include <string.h>
+
+#define RENEW_DEADLINE_MS 10000
+#define READ_TO_WRITE_MS 1000
+#define OURS "zonevac.dev/evacuated"
+
+/* An attribute of DynamoDB JSON: {"S": "x"}. */
+static const char *attribute(const struct json *item, const char *name)
+{
+	return json_get_string(json_get(item, name), "S");
+}
+
+static bool names_subnet(const struct json *record, const char *subnet_id)
+{
+	const struct json *list = json_get(json_get(record, "removedSubnets"), "L");
+	for (size_t i = 0; i < json_count(list); i++)
+		if (text_equal(json_get_string(json_at(list, i), "S"), subnet_id))
+			return true;
+	return false;
+}
+
+const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id)
+{
+	const struct sim_subnet *subnet = sim_subnet_find(world, subnet_id);
+	if (subnet == NULL)
+		return NULL;
+	const struct json *record = dynamo_item(world->dynamo, WORLD_TABLE, world->zones[subnet->zone].id, group->arn);
+	return names_subnet(record, subnet_id) ? record : NULL;
+}
+
+/* A foreign edit within the read-to-write window cannot be seen by anybody. */
+static bool within_window(const struct world *world, const struct sim_group *group)
+{
+	return group->foreign_edit.ms != 0 && instant_between_ms(group->foreign_edit, world->now) < READ_TO_WRITE_MS;
+}
+
+static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet)
+{
+	const struct json *record = sim_record_naming(world, group, subnet);
+	if (record == NULL && !within_window(world, group))
+		sim_broken(world, "%s is taken out of %s without a record that names it", subnet, group->name);
+	if (record == NULL)
+		return;
+	if (!text_equal(attribute(record, "state"), "Intent"))
+		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, group->name, attribute(record, "state"));
+	const struct json *list = json_get(json_get(record, "removedSubnets"), "L");
+	for (size_t i = 0; i < json_count(list); i++)
+		if (sim_list_has(world, after, json_get_string(json_at(list, i), "S")))
+			sim_broken(world, "the record of %s names %s, but it is left in", group->name, json_get_string(json_at(list, i), "S"));
+}
+
+static void check_added(struct world *world, const struct sim_group *group, const char *subnet)
+{
+	const struct json *record = sim_record_naming(world, group, subnet);
+	if (within_window(world, group))
+		return;
+	if (record == NULL || !text_equal(attribute(record, "state"), "Restoring"))
+		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, group->name);
+}
+
+void sim_check_update(struct world *world, const struct sim_group *group, const char *after)
+{
+	struct string_list old = sim_list(world, group->subnets);
+	struct string_list new = sim_list(world, after);
+	for (size_t i = 0; i < old.count; i++)
+		if (!string_list_has(&new, old.at[i]))
+			check_taken(world, group, after, old.at[i]);
+	for (size_t i = 0; i < new.count; i++)
+		if (!string_list_has(&old, new.at[i]))
+			check_added(world, group, new.at[i]);
+}
+
+static void check_group(struct world *world, const struct sim_group *group)
+{
+	if (sim_list(world, group->subnets).count == 0)
+		sim_broken(world, "%s has no subnet", group->name);
+	struct string_list taken = sim_list(world, group->taken);
+	for (size_t i = 0; i < taken.count; i++)
+		if (sim_record_naming(world, group, taken.at[i]) == NULL)
+			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], group->name);
+}
+
+static bool zone_has_evacuation(const struct world *world, const char *zone_id)
+{
+	const struct json *object;
+	for (size_t i = 0; (object = sim_kube_object_at(world, "zonalevacuations", i)) != NULL; i++)
+		if (text_equal(json_path_string(object, "spec.zoneId"), zone_id))
+			return true;
+	return false;
+}
+
+static void check_node(struct world *world, const struct json *node)
+{
+	const char *name = json_path_string(node, "metadata.name");
+	const char *annotation = json_get_string(json_path(node, "metadata.annotations"), OURS);
+	if (annotation == NULL && world_node_tainted(world, name))
+		sim_broken(world, "node %s has our taint and no annotation", name);
+	if (annotation == NULL)
+		return;
+	struct error error;
+	const struct json *holder = json_parse(&world->scratch, annotation, strlen(annotation), &error);
+	if (holder == NULL || !text_equal(json_get_string(holder, "owner"), WORLD_CLUSTER_UID))
+		sim_broken(world, "node %s has a foreign or broken annotation: %s", name, annotation);
+	if (!zone_has_evacuation(world, json_get_string(holder, "zone")))
+		sim_broken(world, "node %s is held and there is no evacuation of its zone", name);
+}
+
+static bool owned_here(const struct json *record)
+{
+	const struct json *owners = json_get(json_get(record, "owners"), "SS");
+	for (size_t i = 0; i < json_count(owners); i++)
+		if (text_equal(json_string(json_at(owners, i)), WORLD_CLUSTER_UID))
+			return true;
+	return false;
+}
+
+static void check_record(struct world *world, const struct json *record)
+{
+	const char *zone = attribute(record, "zoneId");
+	if (zone == NULL || zone[0] == '#' || !owned_here(record))
+		return;
+	if (!zone_has_evacuation(world, zone))
+		sim_broken(world, "the record of %s is open and there is no evacuation of its zone", attribute(record, "resourceId"));
+}
+
+void sim_check(struct world *world)
+{
+	for (size_t i = 0; i < world->group_count; i++)
+		if (!world->groups[i]->deleted)
+			check_group(world, world->groups[i]);
+	const struct json *node;
+	for (size_t i = 0; (node = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
+		check_node(world, node);
+	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++)
+		check_record(world, dynamo_item_at(world->dynamo, WORLD_TABLE, i));
+}
+
+void sim_check_submit(struct world *world, const struct sim_request *request)
+{
+	if (!request->effect || !world->lease_used)
+		return;
+	if (!world->leads)
+		sim_broken(world, "%s %s without the lease", request->operation, request->path);
+	int64_t age_ms = instant_between_ms(world->lease_renewed, world->now);
+	if (age_ms >= RENEW_DEADLINE_MS)
+		sim_broken(world, "%s %s with a lease renewed %lld ms ago", request->operation, request->path, (long long)age_ms);
+}

@@ -1,0 +1,244 @@
+/*
+ * What the parts of the world share. Private to tests/sim.
+ */
+#ifndef TESTS_SIM_WORLD_PARTS_H
+#define TESTS_SIM_WORLD_PARTS_H
+
+#include "base/text.h"
+#include "world.h"
+
+#define SIM_ZONES_MAX 8
+#define SIM_SUBNETS_MAX 64
+#define SIM_GROUPS_MAX 256
+#define SIM_INSTANCES_MAX 32
+#define SIM_FAULTS_MAX 32
+#define SIM_COUNTERS_MAX 64
+#define SIM_PIECE_MAX_BYTES (4 * 1024 * 1024)
+
+struct sim_zone {
+	char id[32];
+	char name[32];
+};
+
+struct sim_subnet {
+	char id[32];
+	size_t zone;
+	bool deleted;
+};
+
+struct sim_instance {
+	char id[24];
+	size_t zone;
+	bool terminating;
+};
+
+struct sim_group {
+	char name[64];
+	char arn[256];
+	char tags[256];
+	char *subnets;  /* VPCZoneIdentifier */
+	char *previous; /* before its last edit: what a stale answer shows */
+	char *taken;    /* subnets that the engine took out and that are not back */
+	int desired;
+	bool deleted;
+	bool moving; /* a tick is due */
+	struct instant edited;
+	struct instant foreign_edit;
+	struct sim_instance instances[SIM_INSTANCES_MAX];
+	size_t instance_count;
+	const char *rival_subnet; /* NULL = no rival */
+	int64_t rival_delay_ms;
+	int rival_times;
+};
+
+/* One request as the servers see it; everything in the call's arena. */
+struct sim_request {
+	const char *method;
+	const char *host;
+	const char *path;
+	const char *query; /* "" when there is none */
+	struct http_headers headers;
+	const char *body;
+	size_t body_length;
+	const char *operation; /* the world's own label */
+	bool effect;
+	bool counted; /* by "*" */
+	int32_t deadline_ms;
+	int32_t idle_ms;
+	size_t max_response_bytes;
+	bool stream;
+};
+
+struct sim_answer {
+	int status;
+	const char *content_type;
+	const char *body;
+	enum error_kind transport; /* ERROR_NONE: there is an answer */
+};
+
+/* A running watch. */
+struct sim_stream {
+	bool open;
+	size_t collection;
+	uint64_t sent_version;
+	bool bookmarks;
+	bool frozen;
+	bool scheduled; /* a delivery is due */
+	bool ending;
+	struct text pending;
+	size_t pending_at;
+	struct instant last_byte;
+};
+
+struct sim_call {
+	struct sim_call *next;
+	uint64_t number;
+	void *owner;
+	struct arena *client_arena;
+	struct arena arena;
+	struct sim_request request;
+	struct sim_answer answer;
+	struct sim_stream stream;
+	struct instant submitted;
+	int64_t latency_ms;
+	enum world_fault fault;
+	bool abandoned; /* cancelled, or its client is dead: nothing is told */
+};
+
+enum sim_thing_kind { THING_SERVE, THING_REPLY, THING_STREAM, THING_BOOKMARK, THING_STREAM_END, THING_IDLE, THING_ACTION };
+
+struct sim_thing {
+	struct sim_thing *next;
+	struct instant due;
+	uint64_t sequence;
+	enum sim_thing_kind kind;
+	struct sim_call *call;
+	void (*run)(struct world *world, void *context);
+	void *context;
+};
+
+struct sim_fault {
+	char operation[64];
+	unsigned left; /* calls until it strikes; 0 = spent */
+	enum world_fault fault;
+};
+
+struct sim_counter {
+	char operation[64];
+	unsigned count;
+};
+
+struct sim_kube; /* world_kube.c */
+
+struct world {
+	struct client client; /* first: the seam's functions get this */
+	struct instant now;
+	uint64_t seed;
+	uint64_t chance;        /* the world's own */
+	uint64_t client_chance; /* what the client's random gives */
+	uint64_t sequence;
+	uint64_t last_call;
+	struct sim_call *calls;
+	struct sim_thing *things; /* sorted by due, sequence */
+	bool woken;
+	unsigned idle_waits; /* waits that ended at once, in a row */
+
+	unsigned effects;
+	unsigned kill_at; /* 0 = never */
+	enum world_kill kill_when;
+	bool killed;
+	unsigned dead_waits;
+
+	struct sim_fault faults[SIM_FAULTS_MAX];
+	size_t fault_count;
+	struct sim_counter counters[SIM_COUNTERS_MAX];
+	size_t counter_count;
+
+	struct sim_zone zones[SIM_ZONES_MAX];
+	size_t zone_count;
+	struct sim_subnet subnets[SIM_SUBNETS_MAX];
+	size_t subnet_count;
+	struct sim_group *groups[SIM_GROUPS_MAX];
+	size_t group_count;
+	unsigned instances_made;
+
+	struct dynamo *dynamo;
+	struct sim_kube *kube;
+
+	char lease_identity[256]; /* of the client's last life, from its own writes */
+	struct instant lease_renewed; /* when the last renewal that succeeded was submitted */
+	bool leads;
+	bool lease_used; /* some life asked for the lease: effects need it from then on */
+
+	struct arena scratch; /* of one thing */
+	struct arena looks;   /* what the looks hand out, until the next thing */
+	struct text timeline;
+};
+
+/* world.c */
+uint32_t sim_chance(struct world *world, uint32_t below);
+struct wallclock sim_wall(const struct world *world);
+void sim_schedule(struct world *world, int64_t after_ms, enum sim_thing_kind kind, struct sim_call *call,
+                  void (*run)(struct world *world, void *context), void *context);
+void sim_note(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void sim_broken(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *sim_strdup(const char *string);
+
+/* world_calls.c: the client seam */
+void sim_client_init(struct world *world);
+void sim_calls_drop(struct world *world);
+bool sim_run_next(struct world *world, struct instant until, struct client_event *out);
+
+/* Comma-separated lists, in the scratch arena. */
+struct string_list sim_list(struct world *world, const char *csv);
+bool sim_list_has(struct world *world, const char *csv, const char *item);
+const char *sim_list_without(struct world *world, const char *csv, const char *item);
+const char *sim_list_with(struct world *world, const char *csv, const char *item);
+
+/* world_kube.c */
+struct sim_kube *sim_kube_new(void);
+void sim_kube_free(struct sim_kube *kube);
+void sim_kube_label(struct sim_request *request, struct arena *arena);
+void sim_kube_serve(struct world *world, struct sim_call *call);
+void sim_kube_throttle(struct sim_call *call);
+void sim_kube_status(struct sim_call *call, int status, const char *reason, const char *message);
+const struct json *sim_kube_object(const struct world *world, const char *resource, const char *name);
+size_t sim_kube_count(const struct world *world, const char *resource);
+const struct json *sim_kube_object_at(const struct world *world, const char *resource, size_t index);
+/* Put past all rules of the API but versions and watches: set-up and people's edits. NULL object: remove. */
+void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name, const struct json *object);
+const char *sim_kube_phases(const struct world *world, const char *name);
+
+/* world_watch.c: what sim_kube_put and the API's writes tell the watches */
+void sim_watch_open(struct world *world, struct sim_call *call, size_t collection);
+void sim_watch_poke(struct world *world, size_t collection);
+bool sim_watch_deliver(struct world *world, struct sim_call *call, struct client_event *out);
+void sim_watch_bookmark(struct world *world, struct sim_call *call);
+bool sim_kube_log_line(const struct world *world, size_t collection, uint64_t *version, const char **type, const char **text);
+uint64_t sim_kube_version(const struct world *world);
+uint64_t sim_kube_compacted(const struct world *world);
+const char *sim_kube_kind(size_t collection, const char **api_version);
+
+/* world_patch.c: RFC 6902. NULL and *failure (a sentence) when it does not apply. */
+struct json *sim_json_patch(struct arena *arena, const struct json *object, const struct json *ops, const char **failure);
+
+/* world_aws.c */
+void sim_aws_label(struct sim_request *request, struct arena *arena);
+void sim_aws_serve(struct world *world, struct sim_call *call);
+void sim_aws_throttle(struct sim_call *call);
+void sim_aws_busy(struct sim_call *call);
+const char *sim_header_or(const struct sim_request *request, const char *name, const char *otherwise);
+
+/* world_account.c: the groups and their instances */
+struct sim_group *sim_group_find(const struct world *world, const char *name);
+const struct sim_subnet *sim_subnet_find(const struct world *world, const char *id);
+void sim_group_set(struct world *world, struct sim_group *group, const char *subnets);
+void sim_account_free(struct world *world);
+
+/* world_check.c */
+void sim_check(struct world *world);
+void sim_check_update(struct world *world, const struct sim_group *group, const char *after);
+void sim_check_submit(struct world *world, const struct sim_request *request);
+const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * What people do with kubectl, nodes, and a rival for the lease.
+ */
+#include "world_parts.h"
+
+#include <string.h>
+
+#define LEASE_RENEW_MS 2000
+
+void world_add_node(struct world *world, const struct world_node *node)
+{
+	struct arena *arena = &world->scratch;
+	const char *zone_name = "";
+	for (size_t i = 0; i < world->zone_count; i++)
+		if (strcmp(world->zones[i].id, node->zone_id) == 0)
+			zone_name = world->zones[i].name;
+	struct json *object = json_new_object(arena);
+	json_set_string(object, "kind", "Node");
+	json_set_string(object, "apiVersion", "v1");
+	struct json *metadata = json_set_object(object, "metadata");
+	struct json *labels = json_set_object(metadata, "labels");
+	json_set_string(labels, "kubernetes.io/hostname", node->name);
+	json_set_string(labels, "topology.k8s.aws/zone-id", node->zone_id);
+	json_set_string(labels, "topology.kubernetes.io/zone", zone_name);
+	struct json *spec = json_set_object(object, "spec");
+	json_set_string(spec, "providerID", arena_printf(arena, "aws:///%s/i-%s", zone_name, node->name));
+	if (node->unschedulable)
+		json_set_bool(spec, "unschedulable", true);
+	if (node->foreign_taint != NULL) {
+		struct json *taint = json_new_object(arena);
+		json_set_string(taint, "key", node->foreign_taint);
+		json_set_string(taint, "effect", "NoSchedule");
+		json_add(json_set_array(spec, "taints"), taint);
+	}
+	sim_note(world, "node %s joins", node->name);
+	sim_kube_put(world, "nodes", "", node->name, object);
+}
+
+void world_delete_node(struct world *world, const char *name)
+{
+	sim_kube_put(world, "nodes", "", name, NULL);
+}
+
+/* The object with one member of `path` (two deep) replaced or, with NULL, taken out. */
+static struct json *with_member(struct arena *arena, const struct json *object, const char *parent, const char *key, struct json *value)
+{
+	struct json *copy = json_copy(arena, object);
+	struct json *child = json_get(object, parent) != NULL ? json_copy(arena, json_get(object, parent)) : json_new_object(arena);
+	json_remove(child, key);
+	if (value != NULL)
+		json_set(child, key, value);
+	json_set(copy, parent, child);
+	return copy;
+}
+
+void world_uncordon_node(struct world *world, const char *name)
+{
+	const struct json *node = sim_kube_object(world, "nodes", name);
+	if (node == NULL)
+		sim_broken(world, "there is no node %s", name);
+	sim_note(world, "a person uncordons %s", name);
+	sim_kube_put(world, "nodes", "", name, with_member(&world->scratch, node, "spec", "unschedulable", NULL));
+}
+
+static struct json *raise_generation(struct arena *arena, const struct json *object)
+{
+	int64_t generation = json_integer(json_path(object, "metadata.generation"), 0);
+	return with_member(arena, object, "metadata", "generation", json_new_integer(arena, generation + 1));
+}
+
+void world_apply(struct world *world, const char *json)
+{
+	struct arena *arena = &world->scratch;
+	struct error error;
+	struct json *object = json_parse(arena, json, strlen(json), &error);
+	const char *name = json_path_string(object, "metadata.name");
+	if (name == NULL)
+		sim_broken(world, "not an object: %s", object == NULL ? error.message : json);
+	const struct json *old = sim_kube_object(world, "zonalevacuations", name);
+	sim_note(world, "kubectl apply %s", name);
+	if (old == NULL) {
+		sim_kube_put(world, "zonalevacuations", "", name, object);
+		return;
+	}
+	struct json *edited = json_copy(arena, raise_generation(arena, old));
+	json_set(edited, "spec", json_copy(arena, json_get(object, "spec")));
+	sim_kube_put(world, "zonalevacuations", "", name, edited);
+}
+
+void world_delete_evacuation(struct world *world, const char *name)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *object = sim_kube_object(world, "zonalevacuations", name);
+	if (object == NULL || json_path(object, "metadata.deletionTimestamp") != NULL)
+		return;
+	sim_note(world, "kubectl delete %s", name);
+	if (json_count(json_path(object, "metadata.finalizers")) == 0) {
+		sim_kube_put(world, "zonalevacuations", "", name, NULL);
+		return;
+	}
+	struct json *deleting = raise_generation(arena, object);
+	struct json *at = json_new_string(arena, wallclock_rfc3339(sim_wall(world), arena));
+	deleting = with_member(arena, deleting, "metadata", "deletionTimestamp", at);
+	deleting = with_member(arena, deleting, "metadata", "deletionGracePeriodSeconds", json_new_integer(arena, 0));
+	sim_kube_put(world, "zonalevacuations", "", name, deleting);
+}
+
+static void rival_renews(struct world *world, void *context)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *lease = sim_kube_object_at(world, "leases", 0);
+	(void)context;
+	if (lease == NULL)
+		return;
+	struct json *spec = json_copy(arena, json_get(lease, "spec"));
+	bool mine = text_equal(json_get_string(spec, "holderIdentity"), "rival");
+	const char *now = wallclock_micro(sim_wall(world), arena);
+	if (!mine) {
+		json_set_string(spec, "holderIdentity", "rival");
+		json_set_string(spec, "acquireTime", now);
+		json_set_integer(spec, "leaseTransitions", json_integer(json_get(spec, "leaseTransitions"), 0) + 1);
+	}
+	json_set_integer(spec, "leaseDurationSeconds", 15);
+	json_set_string(spec, "renewTime", now);
+	struct json *edited = json_copy(arena, lease);
+	json_set(edited, "spec", spec);
+	sim_kube_put(world, "leases", json_path_string(lease, "metadata.namespace"), json_path_string(lease, "metadata.name"), edited);
+	world_at(world, LEASE_RENEW_MS, rival_renews, NULL);
+}
+
+void world_steal_lease(struct world *world)
+{
+	sim_note(world, "a rival takes the lease");
+	rival_renews(world, NULL);
+}

@@ -1,0 +1,225 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/yaml.h"
+#include "kube/manifest.h"
+
+static struct arena arena;
+static struct manifest manifest;
+static struct error error;
+
+static void begin(void)
+{
+	arena_init(&arena, "test", (size_t)64 << 20);
+	error = (struct error){0};
+}
+
+static void end(void)
+{
+	arena_done(&arena);
+}
+
+TestSuite(manifest, .init = begin, .fini = end);
+
+static bool read_yaml(const char *yaml)
+{
+	const struct json *object = yaml_parse(&arena, yaml, strlen(yaml), &error);
+
+	cr_assert_not_null(object, "%s", error.message);
+	return manifest_read(&arena, object, &manifest, &error);
+}
+
+static bool read_spec(const char *spec)
+{
+	return read_yaml(arena_printf(
+		&arena, "{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, metadata: {name: use1-az1}, spec: {%s}}",
+		spec));
+}
+
+#define GOOD_TARGET "targets: [{kind: EksNode, selector: {all: true}}]"
+
+Test(manifest, the_least_is_enough)
+{
+	cr_assert(read_spec("zoneId: use1-az1, " GOOD_TARGET), "%s", error.message);
+	cr_assert_str_eq(manifest.name, "use1-az1");
+	cr_assert_str_eq(manifest.zone_id, "use1-az1");
+	cr_assert_null(manifest.region);
+	cr_assert_null(manifest.uid);
+	cr_assert_eq(manifest.mode, MODE_EVACUATE);
+	cr_assert_eq(manifest.max_in_flight, 16);
+	cr_assert_eq(manifest.target_count, 1);
+	cr_assert_str_eq(manifest.targets[0].kind, "EksNode");
+	cr_assert(manifest.targets[0].selector.all);
+	cr_assert_not(manifest.deleting);
+	cr_assert_not(manifest.finalizer);
+}
+
+Test(manifest, everything_is_read)
+{
+	const struct selector *selector = &manifest.targets[1].selector;
+
+	cr_assert(read_yaml("apiVersion: zonevac.dev/v1alpha1\n"
+	                    "kind: ZonalEvacuation\n"
+	                    "metadata:\n"
+	                    "  name: out\n"
+	                    "  uid: u-1\n"
+	                    "  resourceVersion: '42'\n"
+	                    "  generation: 3\n"
+	                    "  creationTimestamp: '2026-01-02T03:04:05Z'\n"
+	                    "  deletionTimestamp: '2026-01-02T04:04:05Z'\n"
+	                    "  finalizers: [other/x, zonevac.dev/recovery]\n"
+	                    "spec:\n"
+	                    "  zoneId: apne1-az4\n"
+	                    "  region: ap-northeast-1\n"
+	                    "  mode: Plan\n"
+	                    "  pacing: {maxInFlight: 256}\n"
+	                    "  targets:\n"
+	                    "  - kind: EksNode\n"
+	                    "    selector: {all: true, exclude: {matchNames: ['*-pinned']}}\n"
+	                    "  - kind: AutoScalingGroup\n"
+	                    "    selector:\n"
+	                    "      matchTags: {team: web, tier: ''}\n"
+	                    "      matchNames: ['web-*', api]\n"
+	                    "      exclude: {matchTags: {keep: 'true'}}\n"
+	                    "status: {phase: Holding}\n"),
+	          "%s", error.message);
+	cr_assert_str_eq(manifest.uid, "u-1");
+	cr_assert_str_eq(manifest.resource_version, "42");
+	cr_assert_eq(manifest.generation, 3);
+	cr_assert_str_eq(manifest.created_at, "2026-01-02T03:04:05Z");
+	cr_assert(manifest.deleting);
+	cr_assert(manifest.finalizer);
+	cr_assert_str_eq(manifest.region, "ap-northeast-1");
+	cr_assert_eq(manifest.mode, MODE_PLAN);
+	cr_assert_eq(manifest.max_in_flight, 256);
+	cr_assert_eq(manifest.target_count, 2);
+	cr_assert_eq(manifest.targets[0].selector.exclude_names.count, 1);
+	cr_assert_not(selector->all);
+	cr_assert_str_eq(tags_get(&selector->match_tags, "team"), "web");
+	cr_assert_str_eq(tags_get(&selector->match_tags, "tier"), "");
+	cr_assert_eq(selector->match_names.count, 2);
+	cr_assert_str_eq(selector->match_names.at[0], "web-*");
+	cr_assert_str_eq(tags_get(&selector->exclude_tags, "keep"), "true");
+}
+
+Test(manifest, bad_specs_are_named_by_their_place)
+{
+	static const struct {
+		const char *spec;
+		const char *message;
+	} cases[] = {
+		{GOOD_TARGET, "spec.zoneId: is missing"},
+		{"zoneId: '', " GOOD_TARGET, "spec.zoneId: must not be empty"},
+		{"zoneId: 1, " GOOD_TARGET, "spec.zoneId: must be a string"},
+		{"zoneId: us-east-1a, " GOOD_TARGET, "spec.zoneId: is a zone's name"},
+		{"zoneId: use1-bos1-az1, " GOOD_TARGET, "spec.zoneId: Local Zones cannot"},
+		{"zoneId: use1-wl1-bos-wlz1, " GOOD_TARGET, "spec.zoneId: Wavelength Zones cannot"},
+		{"zoneId: use1-az, " GOOD_TARGET, "spec.zoneId: must be an Availability Zone's id"},
+		{"zoneId: use1-az1x, " GOOD_TARGET, "spec.zoneId: must be an Availability Zone's id"},
+		{"zoneId: USE1-AZ1, " GOOD_TARGET, "spec.zoneId: must be an Availability Zone's id"},
+		{"zoneId: u1-az1, " GOOD_TARGET, "spec.zoneId: must be an Availability Zone's id"},
+		{"zoneId: use1-az1, region: Virginia, " GOOD_TARGET, "spec.region: must be a region"},
+		{"zoneId: use1-az1, region: us-east-1/x, " GOOD_TARGET, "spec.region: must be a region"},
+		{"zoneId: use1-az1, mode: evacuate, " GOOD_TARGET, "spec.mode: must be Evacuate or Plan"},
+		{"zoneId: use1-az1, mode: true, " GOOD_TARGET, "spec.mode: must be a string"},
+		{"zoneId: use1-az1", "spec.targets: must be a list"},
+		{"zoneId: use1-az1, targets: []", "spec.targets: must be a list"},
+		{"zoneId: use1-az1, targets: {kind: EksNode}", "spec.targets: must be a list"},
+		{"zoneId: use1-az1, targets: [EksNode]", "spec.targets[0]: must be an object"},
+		{"zoneId: use1-az1, targets: [{selector: {all: true}}]",
+	     "spec.targets[0].kind: must be EksNode or AutoScalingGroup"},
+		{"zoneId: use1-az1, targets: [{kind: Bucket, selector: {all: true}}]", "spec.targets[0].kind: must be"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode}]", "spec.targets[0].selector: is missing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {}}]", "spec.targets[0].selector: selects nothing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: false}}]",
+	     "spec.targets[0].selector: selects nothing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchTags: {}, matchNames: []}}]", "selects nothing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {exclude: {matchNames: [a]}}}]", "selects nothing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true, matchNames: [a]}}]", "has all: true and"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: 'yes'}}]", "selector.all: must be true or false"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchTags: {a: 1}}}]",
+	     "selector.matchTags.a: must be a string"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchTags: [a]}}]",
+	     "selector.matchTags: must be a map"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchNames: a}}]",
+	     "selector.matchNames: must be a list"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchNames: [a, ''] }}]",
+	     "selector.matchNames[1]: must not be empty"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchNames: [~]}}]",
+	     "selector.matchNames[0]: must be a string"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true, exclude: {all: true}}}]",
+	     "selector.exclude.all: no such field here; allowed are matchTags, matchNames"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}}, {kind: EksNode, selector: {all: true}}]",
+	     "spec.targets[1].kind: EksNode is there twice"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}, eviction: Drain}]",
+	     "spec.targets[0].eviction: no such field"},
+		{"zoneId: use1-az1, guards: {}, " GOOD_TARGET,
+	     "spec.guards: no such field here; allowed are zoneId, region, mode, targets, pacing"},
+		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
+		{"zoneId: use1-az1, pacing: {maxInFlight: 0}, " GOOD_TARGET,
+	     "spec.pacing.maxInFlight: must be a whole number from 1 to 256"},
+		{"zoneId: use1-az1, pacing: {maxInFlight: 257}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
+		{"zoneId: use1-az1, pacing: {maxInFlight: 1.5}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
+		{"zoneId: use1-az1, pacing: {maxInFlight: '8'}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
+		{"zoneId: use1-az1, pacing: 8, " GOOD_TARGET, "spec.pacing: must be an object"},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		cr_assert_not(read_spec(cases[i].spec), "%s", cases[i].spec);
+		cr_assert_eq(error.kind, ERROR_INPUT);
+		cr_assert_not_null(strstr(error.message, cases[i].message), "%s: %s", cases[i].spec, error.message);
+	}
+}
+
+Test(manifest, null_members_count_as_absent)
+{
+	cr_assert(read_spec("zoneId: use1-az1, region: null, mode: ~, pacing: ~, " GOOD_TARGET), "%s", error.message);
+	cr_assert_null(manifest.region);
+	cr_assert_eq(manifest.max_in_flight, 16);
+}
+
+Test(manifest, lists_are_bounded)
+{
+	struct text many;
+
+	text_init(&many, 65536);
+	text_append(&many, "zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchNames: [");
+	for (int i = 0; i < 65; i++)
+		text_printf(&many, "n%d,", i);
+	text_append(&many, "]}}]");
+	cr_assert_not(read_spec(many.at));
+	cr_assert_not_null(strstr(error.message, "at most 64 names"), "%s", error.message);
+	text_clear(&many);
+	text_append(&many, "zoneId: use1-az1, targets: [");
+	for (int i = 0; i < 17; i++)
+		text_append(&many, "{kind: EksNode, selector: {all: true}},");
+	text_append(&many, "]");
+	cr_assert_not(read_spec(many.at));
+	cr_assert_not_null(strstr(error.message, "more than 16 entries"), "%s", error.message);
+	text_done(&many);
+}
+
+Test(manifest, metadata_is_there_even_when_the_spec_is_refused)
+{
+	cr_assert_not(read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, "
+	                        "metadata: {name: out, uid: u-1, finalizers: [zonevac.dev/recovery]}, spec: {}}"));
+	cr_assert_str_eq(manifest.name, "out");
+	cr_assert_str_eq(manifest.uid, "u-1");
+	cr_assert(manifest.finalizer);
+}
+
+Test(manifest, other_kinds_and_versions_are_refused)
+{
+	cr_assert_not(read_yaml("{apiVersion: v1, kind: ZonalEvacuation, metadata: {name: a}}"));
+	cr_assert_not_null(strstr(error.message, "apiVersion: must be zonevac.dev/v1alpha1"));
+	cr_assert_not(read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: Pod, metadata: {name: a}}"));
+	cr_assert_not_null(strstr(error.message, "kind: must be ZonalEvacuation"));
+	cr_assert_not(read_yaml("{metadata: {name: a}, spec: {}}"));
+	cr_assert_not_null(strstr(error.message, "apiVersion"));
+	cr_assert_not(read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, spec: {}}"));
+	cr_assert_not_null(strstr(error.message, "metadata.name: is missing"));
+	cr_assert_not(read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, metadata: {name: a}}"));
+	cr_assert_not_null(strstr(error.message, "spec: is missing"));
+	cr_assert_not(read_yaml("[]"));
+}
