@@ -1,12 +1,14 @@
 /*
  * AutoScalingGroup: the subnets of an EC2 Auto Scaling group.
  *
- * One call reads everything (DescribeAutoScalingGroups), one sets the subnets (UpdateAutoScalingGroup with VPCZoneIdentifier alone: sent together
- * with zones the two must agree, and zones follow from subnets anyway). There is no compare-and-set, so a request is always built from
- * what was just read. Taking subnets out makes Auto Scaling launch elsewhere and then terminate here, by itself.
+ * One call reads everything (DescribeAutoScalingGroups), one sets the subnets (UpdateAutoScalingGroup with
+ * VPCZoneIdentifier alone: sent together with zones the two must agree, and zones follow from subnets anyway). There is
+ * no compare-and-set, so a request is always built from what was just read. Taking subnets out makes Auto Scaling
+ * launch elsewhere and then terminate here, by itself.
  *
  * Sources: EC2 Auto Scaling API reference (2011-01-01), user guide "Availability Zone rebalancing".
  */
+#undef NDEBUG /* that no group is ever emptied is asserted in release builds too */
 #include <assert.h>
 #include <string.h>
 
@@ -87,8 +89,8 @@ static const char *name_of(const struct change *change)
 	return found != NULL ? found + strlen(mark) : change->id;
 }
 
-static void group_look(const struct scope *scope, const struct change *const *changes, size_t count, struct arena *arena,
-                       struct probes *out)
+static void group_look(const struct scope *scope, const struct change *const *changes, size_t count,
+                       struct arena *arena, struct probes *out)
 {
 	struct string_list *names = ARENA_NEW(arena, struct string_list);
 	struct probe *probe;
@@ -297,7 +299,8 @@ static void guard_group(const struct scope *scope, const struct resource *resour
 		refuse(out, GUARD_MANAGED_BY_EKS, arena_printf(arena, "EKS manages it as node group %s", node_group));
 }
 
-static void group_plan(const struct scope *scope, const struct resource *resource, struct arena *arena, struct decision *out)
+static void group_plan(const struct scope *scope, const struct resource *resource, struct arena *arena,
+                       struct decision *out)
 {
 	struct string_list in_zone = {0};
 	struct string_list elsewhere = {0};
@@ -416,12 +419,11 @@ static void add_suspended(struct string_list *causes, struct arena *arena, const
 			string_list_add(&found, arena, needed[i]);
 	}
 	if (found.count > 0)
-		string_list_add(causes, arena,
-		                arena_printf(arena, "suspended: %s", string_list_join(&found, arena, ", ")));
+		string_list_add(causes, arena, arena_printf(arena, "suspended: %s", string_list_join(&found, arena, ", ")));
 }
 
-static const char *pending_sentence(const struct scope *scope, const struct group *group, const struct remainder *remainder,
-                                    struct arena *arena)
+static const char *pending_sentence(const struct scope *scope, const struct group *group,
+                                    const struct remainder *remainder, struct arena *arena)
 {
 	struct string_list causes = {0};
 	const char *of_which;
@@ -437,8 +439,8 @@ static const char *pending_sentence(const struct scope *scope, const struct grou
 	                    remainder->count > remainder->examples.count ? ", …" : "", of_which);
 }
 
-static enum settling settled_out(const struct scope *scope, const struct change *change, const struct resource *resource,
-                                 struct arena *arena, const char **why)
+static enum settling settled_out(const struct scope *scope, const struct change *change,
+                                 const struct resource *resource, struct arena *arena, const char **why)
 {
 	struct string_list present = delta_present(&resource->subnets, &change->removed, arena);
 	struct remainder remainder = remainder_of(scope, group_of(resource), arena);
@@ -454,8 +456,9 @@ static enum settling settled_out(const struct scope *scope, const struct change 
 	return SETTLING_DONE;
 }
 
-static enum settling group_settled(const struct scope *scope, const struct change *change, const struct resource *resource,
-                                   enum direction direction, struct arena *arena, const char **why)
+static enum settling group_settled(const struct scope *scope, const struct change *change,
+                                   const struct resource *resource, enum direction direction, struct arena *arena,
+                                   const char **why)
 {
 	struct string_list missing;
 

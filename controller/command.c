@@ -166,7 +166,7 @@ static int serve(struct controller *controller)
 	return code;
 }
 
-static int run_controller(int count, char *const *arguments)
+static int run_controller(int count, const char *const *arguments)
 {
 	struct controller *controller = calloc(1, sizeof(*controller));
 	struct error error;
@@ -191,7 +191,7 @@ static int run_controller(int count, char *const *arguments)
 	return code;
 }
 
-static int run_version(int count, char *const *arguments)
+static int run_version(int count, const char *const *arguments)
 {
 	(void)arguments;
 	if (count > 0) {
@@ -204,7 +204,7 @@ static int run_version(int count, char *const *arguments)
 
 struct verb {
 	const char *name;
-	int (*run)(int count, char *const *arguments);
+	int (*run)(int count, const char *const *arguments);
 	const char *prose;
 };
 
@@ -221,7 +221,7 @@ static void print_usage(FILE *out)
 	fprintf(out, "\n`zonevac VERB --help` lists the flags.\n");
 }
 
-int command_run(int count, char *const *arguments)
+int command_run(int count, const char *const *arguments)
 {
 	const char *name = count > 1 ? arguments[1] : NULL;
 

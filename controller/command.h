@@ -7,6 +7,6 @@
 #define CONTROLLER_COMMAND_H
 
 /* `zonevac VERB …` */
-int command_run(int count, char *const *arguments);
+int command_run(int count, const char *const *arguments);
 
 #endif

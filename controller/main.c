@@ -2,5 +2,5 @@
 
 int main(int count, char **arguments)
 {
-	return command_run(count, arguments);
+	return command_run(count, (const char *const *)arguments);
 }

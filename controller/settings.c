@@ -97,7 +97,7 @@ struct given {
 	const char *config;
 };
 
-static bool take_flag(struct arena *arena, int count, char *const *arguments, int *at, struct given *given, struct error *error)
+static bool take_flag(struct arena *arena, int count, const char *const *arguments, int *at, struct given *given, struct error *error)
 {
 	const char *flag = arguments[*at] + 2;
 	const char *equals = strchr(flag, '=');
@@ -122,7 +122,7 @@ static bool take_flag(struct arena *arena, int count, char *const *arguments, in
 	return true;
 }
 
-static bool take_flags(struct arena *arena, int count, char *const *arguments, struct given *given, bool *help, struct error *error)
+static bool take_flags(struct arena *arena, int count, const char *const *arguments, struct given *given, bool *help, struct error *error)
 {
 	for (int i = 0; i < count; i++) {
 		if (text_equal(arguments[i], "--help") || text_equal(arguments[i], "-h")) {
@@ -159,8 +159,10 @@ static bool take_file(struct arena *arena, const char *path, struct settings *ou
 	const struct json *file, *value;
 	const char *key;
 
-	if (!file_read(arena, path, CONFIG_FILE_MAX, &text, &length, error))
+	if (!file_read(arena, path, CONFIG_FILE_MAX, &text, &length, error)) {
+		error->kind = ERROR_INPUT; /* whoever named it meant it */
 		return error_wrap(error, "--config");
+	}
 	file = yaml_parse(arena, text, length, error);
 	if (!file)
 		return error_wrap(error, "--config %s", path);
@@ -202,7 +204,7 @@ static bool check(struct settings *settings, struct error *error)
 	return true;
 }
 
-bool settings_load(struct arena *arena, int count, char *const *arguments, settings_getenv getenv_of, void *getenv_context,
+bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of, void *getenv_context,
                    struct settings *out, bool *help, struct error *error)
 {
 	struct given given = {0};

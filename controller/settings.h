@@ -33,7 +33,7 @@ struct settings {
 typedef const char *(*settings_getenv)(void *context, const char *name);
 
 /* `arguments` are those behind the verb. ERROR_INPUT names the flag, variable or key and what is allowed. `help` set when --help was among them. */
-bool settings_load(struct arena *arena, int count, char *const *arguments, settings_getenv getenv_of, void *getenv_context,
+bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of, void *getenv_context,
                    struct settings *out, bool *help, struct error *error);
 
 /* The table as help text. */

@@ -15,7 +15,10 @@ const char *aws_env(const struct aws_environment *environment, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Keys and tokens are printable and without blanks; anything else was pasted wrongly and would break the header it goes into. */
+/*
+ * Keys and tokens are printable and without blanks; anything else was pasted wrongly and would break the header it goes
+ * into.
+ */
 static bool check_word(const char *what, const char *value, struct error *error)
 {
 	for (const char *at = value != NULL ? value : ""; *at != '\0'; at++) {
@@ -26,27 +29,33 @@ static bool check_word(const char *what, const char *value, struct error *error)
 	return true;
 }
 
-static bool from_environment(const struct aws_environment *environment, struct aws_credentials *out, struct error *error)
+static bool from_environment(const struct aws_environment *environment, struct aws_credentials *out,
+                             struct error *error)
 {
 	out->access_key_id = aws_env(environment, "AWS_ACCESS_KEY_ID");
 	out->secret_access_key = aws_env(environment, "AWS_SECRET_ACCESS_KEY");
 	out->session_token = aws_env(environment, "AWS_SESSION_TOKEN");
 	out->source = "environment";
 	if (out->access_key_id == NULL)
-		return error_set(error, ERROR_INPUT, "AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID is not: set both or none");
+		return error_set(error, ERROR_INPUT,
+		                 "AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID is not: set both or none");
 	if (out->secret_access_key == NULL)
-		return error_set(error, ERROR_INPUT, "AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not: set both or none");
+		return error_set(error, ERROR_INPUT,
+		                 "AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not: set both or none");
 	return check_word("AWS_ACCESS_KEY_ID", out->access_key_id, error) &&
 	       check_word("AWS_SECRET_ACCESS_KEY", out->secret_access_key, error) &&
 	       check_word("AWS_SESSION_TOKEN", out->session_token, error);
 }
 
-/* The key by which a profile asks for something that needs a call, or NULL. Such a key counts more than keys beside it only for a role. */
+/*
+ * The key by which a profile asks for something that needs a call, or NULL. Such a key counts more than keys beside it
+ * only for a role.
+ */
 static const char *asks_for_call(const struct profile *profile, bool has_keys)
 {
 	static const char *const others[] = {
-		"web_identity_token_file", "credential_source", "source_profile", "sso_session", "sso_start_url",
-		"login_session", "credential_process",
+		"web_identity_token_file", "credential_source", "source_profile",     "sso_session",
+		"sso_start_url",           "login_session",     "credential_process",
 	};
 
 	if (profile_get(profile, "role_arn") != NULL)
@@ -58,8 +67,8 @@ static const char *asks_for_call(const struct profile *profile, bool has_keys)
 	return NULL;
 }
 
-static bool from_profile(struct arena *arena, const struct profile *profile, const char *name, struct aws_credentials *out,
-                         struct error *error)
+static bool from_profile(struct arena *arena, const struct profile *profile, const char *name,
+                         struct aws_credentials *out, struct error *error)
 {
 	const char *asked;
 
@@ -71,13 +80,16 @@ static bool from_profile(struct arena *arena, const struct profile *profile, con
 		out->session_token = NULL;
 	asked = asks_for_call(profile, out->access_key_id != NULL);
 	if (asked != NULL)
-		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" asks for credentials by %s, which is not supported: %s",
-		                 name, asked, WAY_OUT);
+		return error_set(error, ERROR_INPUT,
+		                 "AWS profile \"%s\" asks for credentials by %s, which is not supported: %s", name, asked,
+		                 WAY_OUT);
 	if (out->access_key_id == NULL || out->access_key_id[0] == '\0')
 		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" has no aws_access_key_id: %s", name, WAY_OUT);
 	if (out->secret_access_key == NULL || out->secret_access_key[0] == '\0')
-		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" has aws_access_key_id but no aws_secret_access_key", name);
-	return check_word(arena_printf(arena, "aws_access_key_id of AWS profile \"%s\"", name), out->access_key_id, error) &&
+		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" has aws_access_key_id but no aws_secret_access_key",
+		                 name);
+	return check_word(arena_printf(arena, "aws_access_key_id of AWS profile \"%s\"", name), out->access_key_id,
+	                  error) &&
 	       check_word(arena_printf(arena, "aws_secret_access_key of AWS profile \"%s\"", name), out->secret_access_key,
 	                  error) &&
 	       check_word(arena_printf(arena, "aws_session_token of AWS profile \"%s\"", name), out->session_token, error);
@@ -95,7 +107,8 @@ static const char *set_of(const struct aws_environment *environment, const char 
 
 static bool refuse_variable(const char *variable, struct error *error)
 {
-	return error_set(error, ERROR_INPUT, "%s is set, but credentials from there are not supported: %s", variable, WAY_OUT);
+	return error_set(error, ERROR_INPUT, "%s is set, but credentials from there are not supported: %s", variable,
+	                 WAY_OUT);
 }
 
 /* Whether the profile has anything to do with credentials: one with a region alone has not. */
@@ -109,8 +122,8 @@ bool aws_credentials_load(struct arena *arena, const struct aws_environment *env
                           struct error *error)
 {
 	static const char *const web_identity[] = {"AWS_WEB_IDENTITY_TOKEN_FILE", NULL};
-	static const char *const container[] = {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-	                                        NULL};
+	static const char *const container[] = {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+	                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL};
 	const char *name = shared_files_profile_name(environment);
 	const struct profile *profile = NULL;
 

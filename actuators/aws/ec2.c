@@ -78,8 +78,8 @@ void ec2_ask_subnets(struct arena *arena, const char *token, struct http_request
 	query_end(&query);
 }
 
-bool ec2_hear_subnets(struct arena *arena, const struct http_response *response, struct subnets *out, const char **next_token,
-                      struct error *error)
+bool ec2_hear_subnets(struct arena *arena, const struct http_response *response, struct subnets *out,
+                      const char **next_token, struct error *error)
 {
 	static const char operation[] = "DescribeSubnets";
 	const struct xml *root = hear(arena, "ec2", response, operation, "", error);
@@ -88,7 +88,8 @@ bool ec2_hear_subnets(struct arena *arena, const struct http_response *response,
 	if (root == NULL)
 		return false;
 	if (set == NULL)
-		return error_set(error, ERROR_MALFORMED, "%s: the answer is a <%.64s> without subnetSet", operation, root->name);
+		return error_set(error, ERROR_MALFORMED, "%s: the answer is a <%.64s> without subnetSet", operation,
+		                 root->name);
 	for (const struct xml *item = xml_child(set, "item"); item != NULL; item = xml_next(item)) {
 		struct subnet subnet;
 
@@ -112,7 +113,8 @@ void sts_ask_identity(struct arena *arena, struct http_request *out)
 	query_end(&query);
 }
 
-bool sts_hear_identity(struct arena *arena, const struct http_response *response, const char **account_id, struct error *error)
+bool sts_hear_identity(struct arena *arena, const struct http_response *response, const char **account_id,
+                       struct error *error)
 {
 	const struct xml *result = hear(arena, "sts", response, "GetCallerIdentity", "GetCallerIdentityResult", error);
 

@@ -10,7 +10,10 @@
 #define ERROR_BODY_MAX_BYTES (64 * 1024)
 #define RETRY_AFTER_MAX_MS (10 * 60 * 1000)
 
-/* Which words of a service mean what, whatever the status. Source: SDKs and tools reference, "Retry behavior"; the services' models. */
+/*
+ * Which words of a service mean what, whatever the status. Source: SDKs and tools reference, "Retry behavior"; the
+ * services' models.
+ */
 static const struct {
 	const char *code;
 	enum error_kind kind;
@@ -107,8 +110,8 @@ void query_end(struct query *query)
 	assert(query->request->body != NULL);
 }
 
-void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation, const struct json *body,
-                      struct http_request *out)
+void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation,
+                      const struct json *body, struct http_request *out)
 {
 	assert(service->target_prefix != NULL);
 	*out = (struct http_request){.service = service->name, .operation = operation, .method = "POST", .path = "/"};
@@ -221,7 +224,10 @@ static enum error_kind kind_of(const struct complaint *complaint, int status)
 	return kind_of_status(status);
 }
 
-/* One line, printable; ends before the canonical request, which a signature error repeats together with the session token. */
+/*
+ * One line, printable; ends before the canonical request, which a signature error repeats together with the session
+ * token.
+ */
 static const char *one_line(struct arena *arena, const char *message, size_t length)
 {
 	static const char canonical[] = "The Canonical String";

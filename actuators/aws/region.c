@@ -88,7 +88,8 @@ bool aws_zone_id_valid(const char *zone_id)
 	return text_starts_with(zone_id, "-az") && all_digits(zone_id + 3);
 }
 
-bool aws_region_load(struct arena *arena, const struct aws_environment *environment, const char **out, struct error *error)
+bool aws_region_load(struct arena *arena, const struct aws_environment *environment, const char **out,
+                     struct error *error)
 {
 	const struct profile *profile = NULL;
 	const char *from = "AWS_REGION";
@@ -175,8 +176,9 @@ static const char *default_url(struct arena *arena, const struct aws_service *se
 	                    dual_stack ? partition->dual_stack_suffix : partition->dns_suffix);
 }
 
-static bool override_of(struct arena *arena, const struct aws_service *service, const struct aws_environment *environment,
-                        const char **variable, const char **url, struct error *error)
+static bool override_of(struct arena *arena, const struct aws_service *service,
+                        const struct aws_environment *environment, const char **variable, const char **url,
+                        struct error *error)
 {
 	bool ignored;
 
@@ -218,16 +220,18 @@ bool aws_endpoint_of(struct arena *arena, const struct aws_service *service, con
 	    !override_of(arena, service, environment, &variable, &url, error))
 		return false;
 	if (url != NULL && (fips || dual_stack))
-		return error_set(error, ERROR_INPUT, "%s and %s are both set: an endpoint of one's own has no %s variant, unset one of them",
-		                 variable, fips ? "AWS_USE_FIPS_ENDPOINT" : "AWS_USE_DUALSTACK_ENDPOINT",
-		                 fips ? "FIPS" : "dual-stack");
-	out->base_url = url != NULL ? without_end_slashes(arena, url) : default_url(arena, service, region, fips, dual_stack);
+		return error_set(
+			error, ERROR_INPUT, "%s and %s are both set: an endpoint of one's own has no %s variant, unset one of them",
+			variable, fips ? "AWS_USE_FIPS_ENDPOINT" : "AWS_USE_DUALSTACK_ENDPOINT", fips ? "FIPS" : "dual-stack");
+	out->base_url =
+		url != NULL ? without_end_slashes(arena, url) : default_url(arena, service, region, fips, dual_stack);
 	out->host = host_of(arena, out->base_url);
 	out->signing_region = arena_string(arena, region);
 	return true;
 }
 
-const char *aws_endpoint_url(struct arena *arena, const struct aws_endpoint *endpoint, const struct http_request *request)
+const char *aws_endpoint_url(struct arena *arena, const struct aws_endpoint *endpoint,
+                             const struct http_request *request)
 {
 	bool has_query = request->query != NULL && request->query[0] != '\0';
 

@@ -19,7 +19,10 @@ static const struct {
 	{"autoscaling", "", {"autoscaling", 10, 20}},
 	/* On demand: limited by the table, not by the API. */
 	{"dynamodb", "", {"dynamodb", 1000, 1000}},
-	/* Source: EC2 API developer guide, "Request throttling": non-mutating calls; it has one bucket for each API, we share one. */
+	/*
+	 * Source: EC2 API developer guide, "Request throttling": non-mutating calls; it has one bucket for each API, we
+	 * share one.
+	 */
 	{"ec2", "", {"ec2 read", 20, 100}},
 	{"sts", "", {"sts", 100, 100}},
 };

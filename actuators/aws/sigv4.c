@@ -26,8 +26,8 @@ struct pair {
 
 /* Proxies and clients may change these on the way, so they are left out of the signature. */
 static const char *const unsigned_headers[] = {
-	"authorization", "connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding",
-	"upgrade", "user-agent", "x-amzn-trace-id", NULL,
+	"authorization",     "connection", "expect",     "keep-alive",      "te", "trailer",
+	"transfer-encoding", "upgrade",    "user-agent", "x-amzn-trace-id", NULL,
 };
 static const char *const unsigned_prefixes[] = {"proxy-", "sec-websocket-", NULL};
 
@@ -59,7 +59,8 @@ static EVP_MAC_CTX *hmac_new(void)
 }
 
 /* `out` may be `key`. */
-static void hmac(EVP_MAC_CTX *context, const void *key, size_t key_length, const char *message, unsigned char out[HASH_BYTES])
+static void hmac(EVP_MAC_CTX *context, const void *key, size_t key_length, const char *message,
+                 unsigned char out[HASH_BYTES])
 {
 	size_t length = 0;
 	bool made = EVP_MAC_init(context, key, key_length, NULL) == 1 &&
@@ -109,7 +110,10 @@ static int compare_parameters(const void *left, const void *right)
 	return order != 0 ? order : strcmp(a->value, b->value);
 }
 
-/* The path as it goes on the wire: of the URL where there is one, because an endpoint may put a path of its own before ours. */
+/*
+ * The path as it goes on the wire: of the URL where there is one, because an endpoint may put a path of its own before
+ * ours.
+ */
 static const char *wire_path(struct arena *arena, const struct http_request *request)
 {
 	const char *start = request->url != NULL ? strstr(request->url, "://") : NULL;
@@ -278,8 +282,8 @@ static const char *append_headers(struct text *text, struct arena *arena, const 
 	return text_take(&names, arena);
 }
 
-const char *sigv4_canonical_request(struct arena *arena, const struct sigv4_scope *scope, const struct http_request *request,
-                                    const char **signed_headers)
+const char *sigv4_canonical_request(struct arena *arena, const struct sigv4_scope *scope,
+                                    const struct http_request *request, const char **signed_headers)
 {
 	const char *path = wire_path(arena, request);
 	struct text text;

@@ -15,7 +15,8 @@ void delta_split(const struct scope *scope, const struct string_list *current, s
 		add_once(scope_in_zone(scope, current->at[i]) ? in_zone : elsewhere, arena, current->at[i]);
 }
 
-struct string_list delta_without(const struct string_list *current, const struct string_list *removed, struct arena *arena)
+struct string_list delta_without(const struct string_list *current, const struct string_list *removed,
+                                 struct arena *arena)
 {
 	struct string_list out = {0};
 
@@ -36,7 +37,8 @@ struct string_list delta_missing(const struct scope *scope, const struct string_
 	return out;
 }
 
-struct string_list delta_present(const struct string_list *current, const struct string_list *removed, struct arena *arena)
+struct string_list delta_present(const struct string_list *current, const struct string_list *removed,
+                                 struct arena *arena)
 {
 	struct string_list out = {0};
 

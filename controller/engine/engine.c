@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "evacuation.h"
+#include "inquiry.h"
 #include "state.h"
 
 /* The heart beats at least so often. */
@@ -79,8 +80,6 @@ static void lease_heard(void *self, struct exchange *exchange, const struct answ
 	lease_hear(&engine->lease, answer->now, engine_random(engine), answer->arena, answer->response, answer->error);
 	if (answer->error && answer->error->kind != ERROR_CONFLICT)
 		log_event(LOG_WARN, "the lease could not be read or renewed", "error", answer->error->message, NULL);
-	if (engine->releasing)
-		engine->ended = true;
 }
 
 static struct exchange *lease_exchange(struct engine *engine)
@@ -146,17 +145,25 @@ static void evacuations_turn(struct engine *engine)
 	cluster_clear_dirty(engine);
 }
 
+/* What is in flight is let come in, then the lease is given up, which may take a few calls. */
 static void stop_turn(struct engine *engine)
 {
+	struct instant now = engine_now(engine);
+	bool patient = !instant_reached(engine->stop_by, now);
 	struct exchange *exchange;
 
-	if (engine->releasing || (exchange_effects_in_flight(engine) > 0 && !instant_reached(engine->stop_by, engine_now(engine))))
+	if (!engine->releasing && exchange_effects_in_flight(engine) > 0 && patient)
 		return;
-	engine->releasing = true;
-	exchange_cancel(engine, engine->lease_exchange);
-	engine->lease_exchange = NULL;
+	if (!engine->releasing) {
+		engine->releasing = true;
+		exchange_cancel(engine, engine->lease_exchange);
+		engine->lease_exchange = NULL;
+	}
+	if (engine->lease_exchange && patient)
+		return;
 	exchange = lease_exchange(engine);
-	if (engine->settings->leader_elect && lease_ask_release(&engine->lease, engine_wall(engine), &exchange->arena, &exchange->ask.request)) {
+	if (patient && engine->settings->leader_elect &&
+	    lease_ask_release(&engine->lease, engine_wall(engine), &exchange->arena, &exchange->ask.request)) {
 		engine->lease_exchange = exchange;
 		exchange_queue(engine, exchange);
 		return;
@@ -282,6 +289,7 @@ void engine_free(struct engine *engine)
 		evacuation_free(engine->evacuations);
 	for (struct place *place = engine->places; place; place = place->next)
 		place_done(place);
+	inquiry_cancel_looks(engine);
 	exchange_cancel_all(engine);
 	cluster_done(engine);
 	metrics_free(engine->metrics);

@@ -39,6 +39,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 		abort();
 	evacuation->engine = engine;
 	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
+	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
 	items_init(&evacuation->items);
 	evacuation->nodes_due = true;
@@ -60,6 +61,7 @@ void evacuation_free(struct evacuation *evacuation)
 	items_done(&evacuation->items);
 	facts_release(evacuation->facts);
 	arena_done(&evacuation->registration_arena);
+	arena_done(&evacuation->status_arena);
 	arena_done(&evacuation->object_arena);
 	free(evacuation);
 }
@@ -83,8 +85,7 @@ static void take_over_status(struct evacuation *evacuation)
 	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "", &evacuation->started_at);
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "", &evacuation->evacuated_at);
 	if (text_equal(json_get_string(stalled, "status"), "True") && text_equal(json_get_string(stalled, "reason"), "OtherZone") &&
-	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation &&
-	    !evacuation->manifest.finalizer) {
+	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation) {
 		evacuation->refused_generation = evacuation->manifest.generation;
 		stall_set(&evacuation->refusal, "OtherZone", "%s", json_get_string(stalled, "message"));
 	}

@@ -60,6 +60,9 @@ struct evacuation {
 
 	struct exchange *status_exchange;
 	struct instant status_due;
+	struct arena status_arena; /* what was sent last */
+	const char *status_sent;
+	struct instant status_sent_at;
 	bool touched; /* something that the status shows has changed since it was built */
 	bool restoring; /* turned round: the object is being deleted. Never back */
 	bool verified;  /* restoring: read once more, and no record of ours was left */

@@ -195,9 +195,19 @@ static void look_tell(struct inquiry *inquiry, struct exchange *exchange)
 	exchange_tell(inquiry->engine, exchange, &answer);
 }
 
+static void look_unlist(struct inquiry *inquiry)
+{
+	struct inquiry **link = &inquiry->engine->looks;
+
+	while (*link != inquiry)
+		link = &(*link)->next_look;
+	*link = inquiry->next_look;
+}
+
 static void look_ended(void *self, struct inquiry *inquiry)
 {
 	(void)self;
+	look_unlist(inquiry);
 	for (size_t i = 0; i < inquiry->waiting_count; i++)
 		look_tell(inquiry, inquiry->waiting[i]);
 	inquiry_release(inquiry);
@@ -211,6 +221,8 @@ void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size
 	const struct change **changes = arena_array(&inquiry->arena, count, sizeof(struct change *));
 
 	inquiry->ended = look_ended;
+	inquiry->next_look = engine->looks;
+	engine->looks = inquiry;
 	inquiry->waiting = arena_array(&inquiry->arena, count, sizeof(struct exchange *));
 	inquiry->waiting_count = count;
 	for (size_t i = 0; i < count; i++) {
@@ -219,4 +231,14 @@ void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size
 	}
 	first->actuator->look(&inquiry->facts->scope, changes, count, &inquiry->arena, &inquiry->queue);
 	inquiry_send_queue(inquiry);
+}
+
+void inquiry_cancel_looks(struct engine *engine)
+{
+	while (engine->looks) {
+		struct inquiry *inquiry = engine->looks;
+
+		look_unlist(inquiry);
+		inquiry_cancel(inquiry);
+	}
 }

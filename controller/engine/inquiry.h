@@ -31,6 +31,7 @@ struct inquiry {
 	void (*ended)(void *self, struct inquiry *inquiry);
 	void *self;
 
+	struct inquiry *next_look; /* looks under way, so that the engine's end finds them */
 	struct exchange **waiting; /* a look: who is to be told */
 	size_t waiting_count;
 };
@@ -41,6 +42,9 @@ struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const
 
 /* Look at the items of `exchanges` (ASK_LOOK, all of one place and actuator, at most look_max) and tell each. */
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count);
+
+/* The engine ends: drop the looks under way. */
+void inquiry_cancel_looks(struct engine *engine);
 
 /* Nobody is to be told any more; gives the caller's reference back. NULL is fine. */
 void inquiry_cancel(struct inquiry *inquiry);

@@ -31,6 +31,7 @@ struct engine {
 	struct exchange *last_exchange;
 	uint64_t told; /* answers given so far */
 	size_t kube_in_flight;
+	struct inquiry *looks; /* under way */
 
 	struct arena credentials_arena;
 	struct aws_credentials credentials;

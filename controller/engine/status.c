@@ -8,6 +8,7 @@
 #define STATUS_EVERY_MS 1000
 #define STATUS_SMALL_BYTES (64 << 10)
 #define STATUS_AGAIN_MS 2000
+#define STATUS_REPEAT_MS 60000
 
 const struct json *status_condition(const struct json *status, const char *type)
 {
@@ -290,6 +291,7 @@ static void status_heard(void *self, struct exchange *exchange, const struct ans
 		return;
 	}
 	evacuation->touched = true;
+	evacuation->status_sent = NULL;
 	evacuation->status_due = instant_after(answer->now, STATUS_AGAIN_MS);
 	if (answer->error->kind != ERROR_ABSENT) /* it is gone: fine */
 		log_event(LOG_WARN, "the status could not be written", "evacuation", evacuation->manifest.name, "error",
@@ -316,8 +318,15 @@ static void status_write(struct evacuation *evacuation, struct instant now, stru
 	evacuation->touched = false;
 	evacuation->status_due = instant_after(now, bytes <= STATUS_SMALL_BYTES ? STATUS_EVERY_MS
 	                                                                        : bytes * STATUS_EVERY_MS / STATUS_SMALL_BYTES);
-	if (!json_equal(status, json_get(evacuation->object, "status")))
-		status_send(evacuation, status);
+	if (json_equal(status, json_get(evacuation->object, "status")))
+		return;
+	/* An older CRD that drops a field would never show what was sent: that is no reason to send it every second. */
+	if (text_equal(text, evacuation->status_sent) && instant_between_ms(evacuation->status_sent_at, now) < STATUS_REPEAT_MS)
+		return;
+	arena_reset(&evacuation->status_arena);
+	evacuation->status_sent = arena_string(&evacuation->status_arena, text);
+	evacuation->status_sent_at = now;
+	status_send(evacuation, status);
 }
 
 void status_turn(struct evacuation *evacuation)

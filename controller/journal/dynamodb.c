@@ -90,8 +90,8 @@ static const char *stamped_as_mine(struct write *write, enum record_state state)
 }
 
 /*
- * Update expressions have no max(), and none depends on what is found: where the rule does, the write is rendered for the record as
- * last read and its condition says so. Read otherwise, it is refused and decided afresh.
+ * Update expressions have no max(), and none depends on what is found: where the rule does, the write is rendered for
+ * the record as last read and its condition says so. Where it was read otherwise it is refused and decided afresh.
  */
 static bool read_restoring(const struct journal_call *call)
 {
@@ -117,12 +117,13 @@ static void with_claim(struct write *write, const char *base, const char *progre
 	if (write->call->unanswered_until.us == 0) {
 		write->condition = arena_printf(arena, "%s AND %s", base, progress);
 	} else if (read_later_claim(write->call)) {
-		write->condition = arena_printf(arena, "%s AND %s AND %s >= %s", base, progress, name(write, until), claim(write));
+		write->condition = arena_printf(arena, "%s AND %s AND %s >= %s", base, progress, name(write, until),
+		                                claim(write));
 	} else {
 		const char *alias = name(write, until);
 
-		write->condition = arena_printf(arena, "%s AND (attribute_not_exists(%s) OR %s < %s OR (%s = :claim AND %s))", base,
-		                                alias, alias, claim(write), alias, progress);
+		write->condition = arena_printf(arena, "%s AND (attribute_not_exists(%s) OR %s < %s OR (%s = :claim AND %s))",
+		                                base, alias, alias, claim(write), alias, progress);
 		write->update = arena_printf(arena, "%s, %s = :claim", write->update, alias);
 	}
 }
@@ -134,7 +135,8 @@ static void write_intent(struct write *write)
 
 static void join_abandoned(struct write *write)
 {
-	const char *before = value(write, ":abandoned", dynamodb_time(write->arena, journal_abandoned_before(write->call->now)));
+	struct wallclock limit = journal_abandoned_before(write->call->now);
+	const char *before = value(write, ":abandoned", dynamodb_time(write->arena, limit));
 
 	write->condition = arena_printf(write->arena, "%s = %s AND %s < %s", name(write, "state"),
 	                                state_value(write, RECORD_RESTORING), name(write, "updatedAt"), before);
@@ -159,7 +161,8 @@ static void write_extend(struct write *write)
 
 	value(write, ":old", dynamodb_list(write->arena, &write->call->removed_old));
 	value(write, ":new", dynamodb_list(write->arena, &write->call->removed_new));
-	write->condition = arena_printf(write->arena, "%s AND %s AND %s = :old", not_restoring(write), i_own(write), removed);
+	write->condition = arena_printf(write->arena, "%s AND %s AND %s = :old", not_restoring(write), i_own(write),
+	                                removed);
 	write->update = arena_printf(write->arena, "%s, %s = :new", stamped_as_mine(write, RECORD_INTENT), removed);
 }
 
@@ -169,8 +172,8 @@ static void write_redo(struct write *write)
 
 	value(write, ":one", dynamodb_integer(write->arena, 1));
 	value(write, ":zero", dynamodb_integer(write->arena, 0));
-	write->condition = arena_printf(write->arena, "%s AND %s AND NOT (%s = %s AND %s = %s)", not_restoring(write), i_own(write),
-	                                name(write, "attempt"), mine(write), name(write, "state"),
+	write->condition = arena_printf(write->arena, "%s AND %s AND NOT (%s = %s AND %s = %s)", not_restoring(write),
+	                                i_own(write), name(write, "attempt"), mine(write), name(write, "state"),
 	                                state_value(write, RECORD_INTENT));
 	write->update = arena_printf(write->arena, "%s, %s = if_not_exists(%s, :zero) + :one",
 	                             stamped_as_mine(write, RECORD_INTENT), undone, undone);
@@ -179,7 +182,8 @@ static void write_redo(struct write *write)
 static void write_done(struct write *write)
 {
 	const char *state = name(write, "state");
-	const char *base = arena_printf(write->arena, "%s = %s AND %s", name(write, "attempt"), mine(write), not_restoring(write));
+	const char *base = arena_printf(write->arena, "%s = %s AND %s", name(write, "attempt"), mine(write),
+	                                not_restoring(write));
 	const char *progress;
 
 	if (write->call->done_state == RECORD_SETTLED)
@@ -199,7 +203,8 @@ static void write_leave(struct write *write)
 
 static void write_restore(struct write *write)
 {
-	const char *progress = arena_printf(write->arena, "(%s OR %s <> %s)", not_restoring(write), name(write, "attempt"), mine(write));
+	const char *progress = arena_printf(write->arena, "(%s OR %s <> %s)", not_restoring(write), name(write, "attempt"),
+	                                    mine(write));
 
 	write->update = stamped_as_mine(write, RECORD_RESTORING);
 	with_claim(write, i_alone_own(write), progress);
@@ -209,7 +214,8 @@ static void write_close(struct write *write)
 {
 	const char *until = name(write, "unansweredUntil");
 
-	write->condition = arena_printf(write->arena, "%s AND %s = %s AND %s = %s AND (attribute_not_exists(%s) OR %s < %s)",
+	write->condition = arena_printf(write->arena,
+	                                "%s AND %s = %s AND %s = %s AND (attribute_not_exists(%s) OR %s < %s)",
 	                                i_alone_own(write), name(write, "state"), state_value(write, RECORD_RESTORING),
 	                                name(write, "attempt"), mine(write), until, until, now(write));
 }
@@ -258,10 +264,16 @@ static void set_subject(struct json *body, struct arena *arena, const struct jou
 	json_set(body, "Item", dynamodb_item_of_record(arena, &record));
 }
 
-void dynamodb_ask_call(struct arena *arena, const char *table, const struct journal_call *call, struct http_request *out)
+void dynamodb_ask_call(struct arena *arena, const char *table, const struct journal_call *call,
+                       struct http_request *out)
 {
 	struct json *body = json_new_object(arena);
-	struct write write = {.arena = arena, .call = call, .names = json_new_object(arena), .values = json_new_object(arena)};
+	struct write write = {
+		.arena = arena,
+		.call = call,
+		.names = json_new_object(arena),
+		.values = json_new_object(arena),
+	};
 
 	WRITES[call->verb].render(&write);
 	json_set_string(body, "TableName", table);
@@ -340,7 +352,8 @@ bool dynamodb_hear_call(struct arena *arena, const struct journal_call *call, co
 	return item == NULL || judge_refusal(arena, call, item, out, error);
 }
 
-void dynamodb_ask_read(struct arena *arena, const char *table, const struct journal_call *call, struct http_request *out)
+void dynamodb_ask_read(struct arena *arena, const char *table, const struct journal_call *call,
+                       struct http_request *out)
 {
 	struct json *body = json_new_object(arena);
 

@@ -314,6 +314,7 @@ bool dynamodb_record_of_item(struct arena *arena, const struct json *item, struc
 	};
 	if (reading.wrong == NULL)
 		return true;
-	return error_set(error, ERROR_MALFORMED, "the journal's item (%s, %s) is no record: attribute %s is missing or not as it must be",
+	return error_set(error, ERROR_MALFORMED,
+	                 "the journal's item (%s, %s) is no record: attribute %s is missing or not as it must be",
 	                 shown(out->zone_id), shown(out->resource_id), reading.wrong);
 }

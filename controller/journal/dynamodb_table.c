@@ -57,7 +57,8 @@ static bool read_zones(struct arena *arena, const struct json *item, const char 
 			continue;
 		key += strlen(ZONE_PREFIX);
 		if (!dynamodb_read_strings(value, arena, &owners))
-			return error_set(error, ERROR_MALFORMED, "the journal's region item: the owners of zone %s are no set of strings", key);
+			return error_set(error, ERROR_MALFORMED, "the journal's region item: who owns zone %s is no set of strings",
+			                 key);
 		if (owners.count > 0)
 			string_list_add(&out->zones, arena, arena_string(arena, key));
 		if (text_equal(key, zone_id))
@@ -91,8 +92,8 @@ static struct json *set_of_one(struct arena *arena, const char *owner)
 }
 
 /* `change` is what follows SET, with #zone and, unless `owner` is NULL, :me. */
-static void ask_change(struct arena *arena, const char *table, const char *zone_id, const char *owner, const char *change,
-                       const struct region_item *as_read, struct http_request *out)
+static void ask_change(struct arena *arena, const char *table, const char *zone_id, const char *owner,
+                       const char *change, const struct region_item *as_read, struct http_request *out)
 {
 	struct json *body = json_new_object(arena);
 	struct json *names = json_set_object(body, "ExpressionAttributeNames");
@@ -125,16 +126,18 @@ void dynamodb_ask_register(struct arena *arena, const char *table, const char *z
 void dynamodb_ask_unregister(struct arena *arena, const char *table, const char *zone_id, const char *owner,
                              const struct region_item *as_read, struct http_request *out)
 {
-	bool others = as_read->owners.count > 1 || (as_read->owners.count == 1 && !string_list_has(&as_read->owners, owner));
+	size_t count = as_read->owners.count;
+	bool others = owner != NULL && count > (string_list_has(&as_read->owners, owner) ? 1 : 0);
 
 	/* Named, because a set must not be left empty. */
-	if (owner != NULL && others)
+	if (others)
 		ask_change(arena, table, zone_id, owner, "DELETE #zone :me", as_read, out);
 	else
 		ask_change(arena, table, zone_id, NULL, "REMOVE #zone", as_read, out);
 }
 
-bool dynamodb_hear_registration(struct arena *arena, const struct http_response *response, bool *conflict, struct error *error)
+bool dynamodb_hear_registration(struct arena *arena, const struct http_response *response, bool *conflict,
+                                struct error *error)
 {
 	struct error refusal = {0};
 
@@ -204,12 +207,14 @@ static bool check_keys(const struct json *described, const struct json *index, c
 {
 	if (!has_keys(described, "zoneId", "resourceId") || !keys_are_strings(described))
 		return error_set(error, ERROR_INPUT,
-		                 "table %s is not a journal: its keys must be zoneId (partition) and resourceId (sort), both strings; "
-		                 "name another table or make this one anew", table);
+		                 "table %s is not a journal: its keys must be zoneId (partition) and resourceId (sort), both "
+		                 "strings; name another table or make this one anew", table);
 	if (index == NULL)
 		return error_set(error, ERROR_INPUT, "table %s has no index %s", table, DYNAMODB_INDEX);
-	if (!has_keys(index, "resourceType", "zoneId") || !text_equal(json_path_string(index, "Projection.ProjectionType"), "ALL"))
-		return error_set(error, ERROR_INPUT, "index %s of table %s must have the keys resourceType, zoneId and the projection ALL",
+	if (!has_keys(index, "resourceType", "zoneId") ||
+	    !text_equal(json_path_string(index, "Projection.ProjectionType"), "ALL"))
+		return error_set(error, ERROR_INPUT,
+		                 "index %s of table %s must have the keys resourceType, zoneId and the projection ALL",
 		                 DYNAMODB_INDEX, table);
 	return true;
 }

@@ -1,22 +1,52 @@
 /*
- * The rule book. How each verdict comes about: the rules of a verb are asked in the order written, from the top; the first that fits decides.
- * Existence comes first, then state and owners, then the attempt (our own lost answer is a success), and what is left may be written.
+ * The rule book. How each verdict comes about: the rules of a verb are asked in the order written, from the top; the
+ * first that fits decides. Existence comes first, then state and owners, then the attempt (our own lost answer is a
+ * success), and what is left may be written.
  *
- *   intent    none exists -> put | not mine: Restoring -> RESTORING, else FOREIGN | mine: Restoring -> RESTORING; my attempt and as I would
- *             put it -> ALREADY; else EXISTS
- *   join      none -> ABSENT | Restoring and touched in the last 10 min -> RESTORING | Restoring -> I am an owner, Applied | I am in it ->
- *             ALREADY | I am an owner
- *   extend    none -> ABSENT | Restoring -> RESTORING | I am not in it -> NOT_OURS | removed is the old list -> new list, Intent, my attempt |
- *             removed is the new list by my attempt -> ALREADY | NOT_OURS
- *   redo      none -> ABSENT | Restoring -> RESTORING | I am not in it -> NOT_OURS | Intent by my attempt -> ALREADY | counted, Intent, my attempt
- *   done      none -> ABSENT | Restoring -> RESTORING | so far already and no later claim -> ALREADY | another attempt -> NOT_OURS | state as asked
- *   leave     none -> ABSENT | I am not in it -> ALREADY | nobody else is -> LAST_OWNER | I am out
- *   restore   none -> ABSENT | I am not in it -> NOT_OURS | somebody else is too -> STILL_HELD | Restoring by my attempt and no later claim ->
- *             ALREADY | Restoring, my attempt (also over another attempt's: a new process goes on where the old one ended)
- *   close     none -> ALREADY | I am not in it -> NOT_OURS | somebody else is too -> STILL_HELD | not Restoring, or by another attempt ->
- *             NOT_OURS | an update may still land -> UNANSWERED | deleted
+ *   intent   none exists -> put
+ *            Restoring -> RESTORING
+ *            I am not in owners -> FOREIGN
+ *            my attempt, and as I would put it -> ALREADY
+ *            else EXISTS
+ *   join     none exists -> ABSENT
+ *            Restoring, touched in the last 10 min -> RESTORING
+ *            Restoring -> I am in owners, state Applied
+ *            I am in owners -> ALREADY
+ *            else I am in owners
+ *   extend   none exists -> ABSENT
+ *            Restoring -> RESTORING
+ *            I am not in owners -> NOT_OURS
+ *            removed is the old list -> the new list, Intent, my attempt
+ *            removed is the new list, by my attempt -> ALREADY
+ *            else NOT_OURS
+ *   redo     none exists -> ABSENT
+ *            Restoring -> RESTORING
+ *            I am not in owners -> NOT_OURS
+ *            Intent by my attempt -> ALREADY
+ *            else counted, Intent, my attempt
+ *   done     none exists -> ABSENT
+ *            Restoring -> RESTORING
+ *            so far already, and no later claim -> ALREADY
+ *            another attempt -> NOT_OURS
+ *            else the state as asked
+ *   leave    none exists -> ABSENT
+ *            I am not in owners -> ALREADY
+ *            nobody else is -> LAST_OWNER
+ *            else I am out
+ *   restore  none exists -> ABSENT
+ *            I am not in owners -> NOT_OURS
+ *            somebody else is too -> STILL_HELD
+ *            Restoring by my attempt, and no later claim -> ALREADY
+ *            else Restoring, my attempt (over another's too: a new process goes on where the old one ended)
+ *   close    none exists -> ALREADY
+ *            I am not in owners -> NOT_OURS
+ *            somebody else is too -> STILL_HELD
+ *            not Restoring, or by another attempt -> NOT_OURS
+ *            an update may still land -> UNANSWERED
+ *            else deleted
  *
- * A claim is `unanswered_until` of the call; a record only ever gets a later one. Whatever is stored is stamped with the time of the call.
+ * A claim is `unanswered_until` of the call; a record only ever gets a later one. What is stored is stamped with the
+ * time of the call.
  */
 #include "base/text.h"
 #include "journal/journal.h"
@@ -286,9 +316,15 @@ static void rule_close(struct judgement *j)
 		*j->out = (struct journal_outcome){JOURNAL_DONE_NOW, JOURNAL_DELETE, *j->found};
 }
 
-static void (*const RULES[])(struct judgement *) = {
-	[JOURNAL_INTENT] = rule_intent, [JOURNAL_JOIN] = rule_join,   [JOURNAL_EXTEND] = rule_extend,   [JOURNAL_REDO] = rule_redo,
-	[JOURNAL_DONE] = rule_done,     [JOURNAL_LEAVE] = rule_leave, [JOURNAL_RESTORE] = rule_restore, [JOURNAL_CLOSE] = rule_close,
+static void (*const RULES[])(struct judgement *judgement) = {
+	[JOURNAL_INTENT] = rule_intent,
+	[JOURNAL_JOIN] = rule_join,
+	[JOURNAL_EXTEND] = rule_extend,
+	[JOURNAL_REDO] = rule_redo,
+	[JOURNAL_DONE] = rule_done,
+	[JOURNAL_LEAVE] = rule_leave,
+	[JOURNAL_RESTORE] = rule_restore,
+	[JOURNAL_CLOSE] = rule_close,
 };
 
 void journal_rule(const struct journal_call *call, const struct record *found, struct arena *arena,

@@ -16,6 +16,7 @@ enum {
 	MAX_CONNECT_MS = 15 * 1000,
 	SYSTEM_CA_CACHE_S = 300,
 	USER_TIMEOUT_MS = 45 * 1000,
+	MAX_IDLE_CONNECTION_S = 60,
 };
 
 struct instant call_boottime(void)
@@ -165,9 +166,9 @@ static bool origin_parse(struct origin *out, const char *url)
 
 	*out = (struct origin){0};
 	ok = parsed != NULL && curl_url_set(parsed, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK &&
-		curl_url_get(parsed, CURLUPART_SCHEME, &out->scheme, 0) == CURLUE_OK &&
-		curl_url_get(parsed, CURLUPART_HOST, &out->host, 0) == CURLUE_OK &&
-		curl_url_get(parsed, CURLUPART_PORT, &out->port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+	     curl_url_get(parsed, CURLUPART_SCHEME, &out->scheme, 0) == CURLUE_OK &&
+	     curl_url_get(parsed, CURLUPART_HOST, &out->host, 0) == CURLUE_OK &&
+	     curl_url_get(parsed, CURLUPART_PORT, &out->port, CURLU_DEFAULT_PORT) == CURLUE_OK;
 	curl_url_cleanup(parsed);
 	return ok;
 }
@@ -197,8 +198,8 @@ static bool set_server_name(struct call *call, const char *name)
 		set_pointer(call, CURLOPT_URL, arena_printf(arena, "%s://%s:%s%s", origin.scheme, name, origin.port, path));
 		ok = append(&call->connect_to, arena_printf(arena, "%s:%s:%s:%s", name, origin.port, origin.host, origin.port));
 		if (ok && http_header(&call->request->headers, "Host") == NULL)
-			ok = append(&call->headers, is_default ? arena_printf(arena, "Host: %s", origin.host) :
-				arena_printf(arena, "Host: %s:%s", origin.host, origin.port));
+			ok = append(&call->headers, is_default ? arena_printf(arena, "Host: %s", origin.host)
+			                                       : arena_printf(arena, "Host: %s:%s", origin.host, origin.port));
 		set_pointer(call, CURLOPT_CONNECT_TO, call->connect_to);
 	}
 	origin_done(&origin);
@@ -216,10 +217,11 @@ static bool set_headers(struct call *call)
 		const struct http_header *header = &headers->at[i];
 
 		if (strpbrk(header->name, "\r\n:; ") != NULL || strpbrk(header->value, "\r\n") != NULL)
-			return error_set(&call->reply.error, ERROR_INPUT, "the header %.*s cannot be sent: it has a line break in it",
-				(int)strcspn(header->name, "\r\n:"), header->name);
+			return error_set(&call->reply.error, ERROR_INPUT,
+			                 "the header %.*s cannot be sent: it has a line break in it",
+			                 (int)strcspn(header->name, "\r\n:"), header->name);
 		ok = append(&call->headers, arena_printf(call->reply.arena, *header->value == '\0' ? "%s;" : "%s: %s",
-			header->name, header->value));
+		                                         header->name, header->value));
 	}
 	set_pointer(call, CURLOPT_HTTPHEADER, call->headers);
 	return ok;
@@ -261,6 +263,7 @@ static void set_connection(struct call *call, const char *system_ca_file)
 	set_long(call, CURLOPT_NOSIGNAL, 1);
 	/* else taking a call back waits for getaddrinfo */
 	set_long(call, CURLOPT_QUICK_EXIT, 1);
+	set_long(call, CURLOPT_MAXAGE_CONN, MAX_IDLE_CONNECTION_S);
 	set_long(call, CURLOPT_TCP_KEEPALIVE, 1);
 	set_long(call, CURLOPT_TCP_KEEPIDLE, 30);
 	set_long(call, CURLOPT_TCP_KEEPINTVL, 15);
@@ -294,7 +297,7 @@ bool call_set_up(struct call *call, const char *user_agent, const char *system_c
 	set_connection(call, system_ca_file);
 	set_method(call);
 	if (request->tls != NULL && request->tls->server_name != NULL && strncasecmp(request->url, "https:", 6) == 0 &&
-		!set_server_name(call, request->tls->server_name) && call->setup == CURLE_OK)
+	    !set_server_name(call, request->tls->server_name) && call->setup == CURLE_OK)
 		call->setup = CURLE_URL_MALFORMAT;
 	return set_headers(call) && call->setup == CURLE_OK;
 }

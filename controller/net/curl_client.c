@@ -15,7 +15,7 @@
 enum {
 	MAX_RUNNING = 256,
 	MAX_SPARE = 32,
-	MAX_IDLE_CONNECTIONS = 64,
+	MAX_POOLED = MAX_RUNNING, /* curl counts the busy ones too */
 	MAX_WAIT_MS = 60 * 60 * 1000,
 	KEEP_TOLD_BYTES = 64 * 1024,
 	EVENTS_AT_ONCE = 64,
@@ -113,10 +113,10 @@ static int on_interest(CURL *easy, curl_socket_t fd, int what, void *user, void 
 		event.events |= EPOLLOUT;
 	if (known == NULL)
 		curl_multi_assign(hub->multi, fd, hub);
-	/* a number that was closed and opened again may be known to one side only */
-	if (epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) != 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-		return -1;
-	return 0;
+	/* a number that was closed and opened again may be known to one side only: then the other way */
+	if (epoll_ctl(epoll, known == NULL ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0)
+		return 0;
+	return epoll_ctl(epoll, known == NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *user)
@@ -199,8 +199,7 @@ static void expire(struct world *world)
 	struct instant now = call_boottime();
 	struct call *call;
 
-	TAILQ_FOREACH(call, &world->all, all)
-	{
+	TAILQ_FOREACH (call, &world->all, all) {
 		struct error failure = {0};
 
 		if (call->response != NULL || !instant_reached(call->due, now))
@@ -298,7 +297,8 @@ static void look(struct world *world, int timeout_ms)
 
 /* The seam. */
 
-static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request, void *owner)
+static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
+                              void *owner)
 {
 	struct world *world = world_of(client);
 	struct call *call = TAILQ_FIRST(&world->spare);
@@ -311,8 +311,12 @@ static uint64_t client_submit(struct client *client, struct arena *arena, const 
 	} else if ((call = malloc(sizeof *call)) == NULL) {
 		abort();
 	}
-	*call = (struct call){.world = world, .easy = easy, .number = ++world->last_number, .owner = owner,
-		.request = request, .heard = make_ready};
+	*call = (struct call){.world = world,
+	                      .easy = easy,
+	                      .number = ++world->last_number,
+	                      .owner = owner,
+	                      .request = request,
+	                      .heard = make_ready};
 	reply_init(&call->reply, arena);
 	call->due = instant_after(call_boottime(), call_deadline_ms(call));
 	TAILQ_INSERT_TAIL(&world->all, call, all);
@@ -325,9 +329,9 @@ static void client_cancel(struct client *client, uint64_t number)
 	struct world *world = world_of(client);
 	struct call *call;
 
-	TAILQ_FOREACH(call, &world->all, all)
-	if (call->number == number)
-		break;
+	TAILQ_FOREACH (call, &world->all, all)
+		if (call->number == number)
+			break;
 	if (call == NULL)
 		return;
 	if (call->ready)
@@ -398,8 +402,8 @@ static int wait_ms(const struct world *world, struct instant until)
 	const struct call *call;
 	int64_t ms;
 
-	TAILQ_FOREACH(call, &world->all, all)
-	next = instant_earlier(next, call->due);
+	TAILQ_FOREACH (call, &world->all, all)
+		next = instant_earlier(next, call->due);
 	for (size_t i = 0; i < HUB_COUNT; i++)
 		if (world->hubs[i].armed)
 			next = instant_earlier(next, world->hubs[i].due);
@@ -447,11 +451,11 @@ static bool hub_init(struct hub *hub, struct world *world, uint32_t index)
 {
 	*hub = (struct hub){.world = world, .index = index, .multi = curl_multi_init()};
 	return hub->multi != NULL && curl_multi_setopt(hub->multi, CURLMOPT_SOCKETFUNCTION, on_interest) == CURLM_OK &&
-		curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub) == CURLM_OK &&
-		curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
-		curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub) == CURLM_OK &&
-		curl_multi_setopt(hub->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX) == CURLM_OK &&
-		curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, (long)MAX_IDLE_CONNECTIONS) == CURLM_OK;
+	       curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub) == CURLM_OK &&
+	       curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
+	       curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub) == CURLM_OK &&
+	       curl_multi_setopt(hub->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX) == CURLM_OK &&
+	       curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, (long)MAX_POOLED) == CURLM_OK;
 }
 
 static bool init(struct world *world)
@@ -464,8 +468,9 @@ static bool init(struct world *world)
 	world->epoll = epoll_create1(EPOLL_CLOEXEC);
 	world->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return world->epoll >= 0 && world->wake_event >= 0 &&
-		epoll_ctl(world->epoll, EPOLL_CTL_ADD, world->wake_event, &event) == 0 &&
-		hub_init(&world->hubs[HUB_CALLS], world, HUB_CALLS) && hub_init(&world->hubs[HUB_STREAMS], world, HUB_STREAMS);
+	       epoll_ctl(world->epoll, EPOLL_CTL_ADD, world->wake_event, &event) == 0 &&
+	       hub_init(&world->hubs[HUB_CALLS], world, HUB_CALLS) &&
+	       hub_init(&world->hubs[HUB_STREAMS], world, HUB_STREAMS);
 }
 
 struct client *curl_client_new(const char *user_agent, struct error *error)
@@ -479,8 +484,13 @@ struct client *curl_client_new(const char *user_agent, struct error *error)
 	world = calloc(1, sizeof *world);
 	if (world == NULL)
 		abort();
-	world->client = (struct client){.now = client_now, .wall = client_wall, .random = client_random,
-		.submit = client_submit, .cancel = client_cancel, .wait = client_wait, .wake = client_wake};
+	world->client = (struct client){.now = client_now,
+	                                .wall = client_wall,
+	                                .random = client_random,
+	                                .submit = client_submit,
+	                                .cancel = client_cancel,
+	                                .wait = client_wait,
+	                                .wake = client_wake};
 	world->user_agent = user_agent;
 	TAILQ_INIT(&world->all);
 	TAILQ_INIT(&world->waiting);

@@ -27,7 +27,8 @@ static bool take_status_line(struct reply *reply, const char *line, size_t lengt
 
 	reply->headers = (struct http_headers){0};
 	reply->status = 0;
-	for (const char *at = space == NULL ? line + length : space + 1; at < line + length && *at >= '0' && *at <= '9'; at++) {
+	for (const char *at = space == NULL ? line + length : space + 1; at < line + length && *at >= '0' && *at <= '9';
+	     at++) {
 		reply->status = reply->status * 10 + (*at - '0');
 		if (reply->status > 999)
 			break;
@@ -71,7 +72,7 @@ bool reply_take_header_line(struct reply *reply, const char *line, size_t length
 	reply->header_bytes += length;
 	if (reply->header_bytes > REPLY_MAX_HEADER_BYTES)
 		return error_set(&reply->error, ERROR_LIMIT, "the headers of the answer are larger than %d bytes",
-			REPLY_MAX_HEADER_BYTES);
+		                 REPLY_MAX_HEADER_BYTES);
 	if (reply->begun)
 		return true; /* trailers */
 	while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
@@ -91,7 +92,7 @@ bool reply_take_body_bytes(struct reply *reply, const char *bytes, size_t length
 		return false;
 	if (length > reply->max_body_bytes - reply->body.length)
 		return error_set(&reply->error, ERROR_LIMIT, "the body of the answer is larger than %zu bytes",
-			reply->max_body_bytes);
+		                 reply->max_body_bytes);
 	text_append_bytes(&reply->body, bytes, length);
 	return true;
 }

@@ -52,8 +52,9 @@ static bool parse(const char *text, union address *out, struct error *error)
 	long long port;
 
 	if (colon == NULL || !text_parse_integer(colon + 1, 0, 65535, &port) ||
-		!set_host(out, text, (size_t)(colon - text), (uint16_t)port))
-		return error_set(error, ERROR_INPUT, "\"%s\" is no address to listen on: want 127.0.0.1:8080, [::1]:8080 or :8080", text);
+	    !set_host(out, text, (size_t)(colon - text), (uint16_t)port))
+		return error_set(error, ERROR_INPUT,
+		                 "\"%s\" is no address to listen on: want 127.0.0.1:8080, [::1]:8080 or :8080", text);
 	return true;
 }
 

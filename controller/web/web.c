@@ -141,7 +141,8 @@ static int answer_health(struct web *web, struct answer *answer)
 
 	if (silent_ms <= atomic_load(&web->heart_limit_ms))
 		return say(answer, 200, "ok\n");
-	snprintf(answer->sentence, sizeof answer->sentence, "the engine has shown no sign of life for %lld s\n", silent_ms / 1000);
+	snprintf(answer->sentence, sizeof answer->sentence, "the engine has shown no sign of life for %lld s\n",
+	         silent_ms / 1000);
 	return say(answer, 500, answer->sentence);
 }
 
@@ -152,7 +153,7 @@ static int answer_ready(struct web *web, struct answer *answer)
 	bool ready = snapshot->ready;
 
 	snprintf(answer->sentence, sizeof answer->sentence, "not ready: %s\n",
-		snapshot->not_ready_because == NULL ? "starting" : snapshot->not_ready_because);
+	         snapshot->not_ready_because == NULL ? "starting" : snapshot->not_ready_because);
 	edition_return(web, edition);
 	return ready ? say(answer, 200, "ok\n") : say(answer, 503, answer->sentence);
 }
@@ -203,7 +204,7 @@ static bool write_header(struct lws *wsi, int status, const char *type, const st
 	if (lws_add_http_common_headers(wsi, (unsigned int)status, type, answer->length, &at, end) != 0)
 		return false;
 	if (status == 405 && lws_add_http_header_by_name(wsi, (const unsigned char *)"allow:",
-		(const unsigned char *)"GET, HEAD", 9, &at, end) != 0)
+	                                                 (const unsigned char *)"GET, HEAD", 9, &at, end) != 0)
 		return false;
 	return lws_finalize_write_http_header(wsi, start, &at, end) == 0;
 }
@@ -364,7 +365,7 @@ static bool make_context(struct web *web)
 		return false;
 	web->host = lws_create_vhost(web->context, &info);
 	if (web->host == NULL ||
-		lws_adopt_descriptor_vhost(web->host, LWS_ADOPT_RAW_FILE_DESC, listener, protocols[0].name, NULL) == NULL)
+	    lws_adopt_descriptor_vhost(web->host, LWS_ADOPT_RAW_FILE_DESC, listener, protocols[0].name, NULL) == NULL)
 		return false;
 	web->open_count = 0; /* the listener does not count */
 	return true;

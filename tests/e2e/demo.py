@@ -65,7 +65,7 @@ class Demo:
         self.world = World(self.account, self.plane.kube)
         kubeconfig = self.plane.product_kubeconfig()
         self.controller = Controller(self.gate, kubeconfig, self.folder / "zonevac.log", "--log-level", "info", leader_elect=True)
-        self.controller.start()
+        self.controller.without("--poll-interval").start()
         self.controller.await_ready()
 
     def strike(self) -> None:
@@ -163,9 +163,11 @@ class Demo:
         lines = text.splitlines()
         keep, section = [], ""
         for line in lines:
-            if line.startswith("Events:") or (line.startswith("  ") and not line.startswith("   ")):
+            if line.startswith("Events:"):
+                section = "Events"
+            elif section != "Events" and line.startswith("  ") and not line.startswith("   "):
                 section = line.strip().split(":")[0]
-            if section in ("Conditions", "Events") or line.startswith("Events:"):
+            if section in ("Conditions", "Events"):
                 keep.append(line)
         say("\n".join(line for line in keep if "Observed Generation" not in line and "Last Transition" not in line))
 

@@ -95,7 +95,7 @@ def test_measure_requests_and_cpu(controllers, account: Account, world: World, k
     changed = sum(group.changes() for group in account.groups)
     movement.seconds = 1.0
     account.create_journal()
-    controller = controllers("--log-level", "info").start()
+    controller = controllers("--log-level", "info").without("--poll-interval").start()
     controller.await_ready()
     base = controller.usage()
     began = time.monotonic()

@@ -7,7 +7,18 @@
 
 #include "wire.h"
 
-enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7, END_STREAM = 1, ACK = 1, END_HEADERS = 4, AT_ONCE = 20 };
+enum {
+	DATA = 0,
+	HEADERS = 1,
+	RST_STREAM = 3,
+	SETTINGS = 4,
+	PING = 6,
+	GOAWAY = 7,
+	END_STREAM = 1,
+	ACK = 1,
+	END_HEADERS = 4,
+	AT_ONCE = 20
+};
 
 static struct hearer *hearer;
 static struct wire_server *server;
@@ -35,7 +46,7 @@ static void end(void)
 TestSuite(wire_http2, .init = begin, .fini = end, .timeout = 60);
 
 static int choose_http2(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
-	unsigned int in_length, void *user)
+                        unsigned int in_length, void *user)
 {
 	static const unsigned char known[] = "\x02h2\x08http/1.1";
 	unsigned char *chosen;
@@ -47,11 +58,12 @@ static int choose_http2(SSL *ssl, const unsigned char **out, unsigned char *out_
 	return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-static void write_frame(struct wire_peer *peer, int type, int flags, uint32_t stream, const char *payload, size_t length)
+static void write_frame(struct wire_peer *peer, int type, int flags, uint32_t stream, const char *payload,
+                        size_t length)
 {
 	unsigned char head[9] = {(unsigned char)(length >> 16), (unsigned char)(length >> 8), (unsigned char)length,
-		(unsigned char)type, (unsigned char)flags, (unsigned char)(stream >> 24), (unsigned char)(stream >> 16),
-		(unsigned char)(stream >> 8), (unsigned char)stream};
+	                         (unsigned char)type,           (unsigned char)flags,         (unsigned char)(stream >> 24),
+	                         (unsigned char)(stream >> 16), (unsigned char)(stream >> 8), (unsigned char)stream};
 	char frame[9 + 256];
 
 	cr_assert_leq(length, 256);
@@ -99,7 +111,8 @@ static void answer(struct wire_peer *peer, uint32_t stream)
 }
 
 /* Last answers first. */
-static void serve_frames(struct wire_peer *peer, void (*act)(struct wire_peer *peer, const uint32_t *streams, int *count))
+static void serve_frames(struct wire_peer *peer,
+                         void (*act)(struct wire_peer *peer, const uint32_t *streams, int *count))
 {
 	unsigned char preface[24];
 	uint32_t open[256];
@@ -230,7 +243,10 @@ Test(wire_http2, stream_reset_in_the_answer)
 static void declare_five_send_two(struct wire_peer *peer, const uint32_t *streams, int *count)
 {
 	/* content-length: 5, literal without indexing, name 28 of the static table */
-	write_frame(peer, HEADERS, END_HEADERS, streams[0], "\x88\x0f\x0d\x01" "5", 5);
+	write_frame(peer, HEADERS, END_HEADERS, streams[0],
+	            "\x88\x0f\x0d\x01"
+	            "5",
+	            5);
 	write_frame(peer, DATA, END_STREAM, streams[0], "ok", 2);
 	*count = 0;
 }

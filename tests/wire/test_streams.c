@@ -209,7 +209,7 @@ static void serve_gone_inside(struct wire_peer *peer)
 {
 	wire_hear_request(peer);
 	wire_say(peer, STREAM_HEAD "23\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410}}"
-							   "\r\n0\r\n\r\n");
+	                           "\r\n0\r\n\r\n");
 }
 
 Test(wire_streams, wrong_chunk_length_is_malformed)

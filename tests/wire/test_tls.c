@@ -215,7 +215,8 @@ Test(wire_tls, connections_of_two_identities_are_not_shared)
 	struct wire_identity me = wire_identity_make(&authority, "me", NULL);
 	struct wire_identity you = wire_identity_make(&authority, "you", NULL);
 	struct http_tls mine = {.ca_pem = authority.certificate_pem, .cert_pem = me.certificate_pem, .key_pem = me.key_pem};
-	struct http_tls yours = {.ca_pem = authority.certificate_pem, .cert_pem = you.certificate_pem, .key_pem = you.key_pem};
+	struct http_tls yours = {
+		.ca_pem = authority.certificate_pem, .cert_pem = you.certificate_pem, .key_pem = you.key_pem};
 
 	server = wire_server_start(serve_client_name, wire_tls(&leaf, &authority));
 	for (int i = 0; i < 2; i++) {

@@ -168,7 +168,8 @@ Test(wire_web, unknown_path)
 
 Test(wire_web, other_methods)
 {
-	cr_assert_eq(status_of("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"), 405, "%s", reply);
+	cr_assert_eq(status_of("POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"),
+	             405, "%s", reply);
 	cr_assert_not_null(strcasestr(reply, "allow: GET, HEAD"), "%s", reply);
 	cr_assert_eq(status_of("DELETE /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), 405, "%s", reply);
 	cr_assert_eq(status_of(GET("/healthz")), 200);
@@ -262,8 +263,9 @@ Test(wire_web, stopping_with_connections_open)
 
 Test(wire_web_listen, addresses)
 {
-	static const char *const bad[] = {"", "8080", "localhost:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "[::1:80", "1.2.3:80",
-		"[]:80", "127.0.0.1:-1", "::1:80"};
+	static const char *const bad[] = {
+		"",        "8080",     "localhost:80", "127.0.0.1",    "127.0.0.1:", "127.0.0.1:65536",
+		"[::1:80", "1.2.3:80", "[]:80",        "127.0.0.1:-1", "::1:80"};
 	static const char *const good[] = {":0", "127.0.0.1:0", "[::1]:0"};
 	struct error error = {0};
 	char taken[32];

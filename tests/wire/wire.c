@@ -114,8 +114,8 @@ const char *wire_url(const struct wire_server *server, const char *path)
 bool wire_write(struct wire_peer *peer, const char *bytes, size_t length)
 {
 	while (length > 0) {
-		ssize_t written = peer->tls != NULL ? SSL_write(peer->tls, bytes, (int)length) :
-			send(peer->fd, bytes, length, MSG_NOSIGNAL);
+		ssize_t written =
+			peer->tls != NULL ? SSL_write(peer->tls, bytes, (int)length) : send(peer->fd, bytes, length, MSG_NOSIGNAL);
 
 		if (written <= 0)
 			return false;
@@ -152,8 +152,8 @@ bool wire_hear_request(struct wire_peer *peer)
 		length += (size_t)got;
 		end = strstr(request, "\r\n\r\n");
 		declared = strcasestr(request, "\r\ncontent-length:");
-		whole = end != NULL &&
-			length >= (size_t)(end + 4 - request) + (declared == NULL ? 0 : (size_t)atol(declared + 17));
+		whole =
+			end != NULL && length >= (size_t)(end + 4 - request) + (declared == NULL ? 0 : (size_t)atol(declared + 17));
 	}
 	if (whole) {
 		memcpy(peer->server->last_request, request, length + 1);

@@ -22,7 +22,7 @@ struct wire_server;
 struct wire_peer {
 	struct wire_server *server;
 	int fd;
-	SSL *tls; /* NULL: plain */
+	SSL *tls;   /* NULL: plain */
 	int number; /* 1 = the first connection */
 };
 

@@ -1,10 +1,10 @@
 /*
- * What the engine knows of a kind of resource. Every slot is a pure translation: no I/O, no clock, no log, and no allocation outside
- * the arena it is given. "must" slots are never NULL.
+ * What the engine knows of a kind of resource. Every slot is a pure translation: no I/O, no clock, no log, and no
+ * allocation outside the arena it is given. "must" slots are never NULL.
  *
- * A probe is a question with its own context, so that pages and clusters are read in parallel; what an answer says, and what
- * to ask next, is `learn`'s. The engine sends probes, sorts out errors (a probe whose answer was an error is never learned from), and
- * repeats what is to be repeated.
+ * A probe is a question with its own context, so that pages and clusters are read in parallel; what an answer says, and
+ * what to ask next, is `learn`'s. The engine sends probes, sorts out errors (a probe whose answer was an error is never
+ * learned from), and repeats what is to be repeated.
  *
  * To add a kind: its .c, its test, its recorded responses, one line in registry.c, one in CMake, its IAM actions.
  */
@@ -56,8 +56,9 @@ struct actuator {
 	              struct arena *arena, struct resources *resources, struct probes *further, struct error *error);
 
 	/*
-	 * must: what is to be done with it, selection aside. For VERDICT_CHANGE `out->change.removed` is what to take out now and
-	 * is never all there is. Guards that may be overridden (MANAGED_BY_EKS, OTHER_CLUSTER) are judged last and come with that change too.
+	 * must: what is to be done with it, selection aside. For VERDICT_CHANGE `out->change.removed` is what to take out
+	 * now and is never all there is. Guards that may be overridden (MANAGED_BY_EKS, OTHER_CLUSTER) are judged last and
+	 * come with that change too.
 	 */
 	void (*plan)(const struct scope *scope, const struct resource *resource, struct arena *arena, struct decision *out);
 
@@ -76,8 +77,12 @@ struct actuator {
 	void (*update)(const struct scope *scope, const struct change *change, const struct resource *resource,
 	               enum direction direction, struct arena *arena, struct http_request *out);
 
-	/* may: the resource is its own journal (a node's annotation): the change it carries, false when it carries none. NULL: it never is. */
-	bool (*carries)(const struct scope *scope, const struct resource *resource, struct arena *arena, struct change *out);
+	/*
+	 * may: the resource is its own journal (a node's annotation): the change it carries, false when it carries none.
+	 * NULL: it never is.
+	 */
+	bool (*carries)(const struct scope *scope, const struct resource *resource, struct arena *arena,
+	                struct change *out);
 };
 
 #endif

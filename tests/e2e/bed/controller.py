@@ -62,6 +62,7 @@ class Controller:
             "--lease-namespace": NAMESPACE,
             "--log-format": "text",
             "--log-level": "debug",
+            "--poll-interval": "500ms",
         }
         if not leader_elect:
             self.flags["--leader-elect=false"] = None

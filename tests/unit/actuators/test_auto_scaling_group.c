@@ -25,7 +25,8 @@ static void set_up(void)
 {
 	arena_init(&arena, "test", 64 * 1024 * 1024);
 	error = (struct error){0};
-	scope = (struct scope){.zone_id = "use1-az1", .zone_name = "us-east-1a", .region = "us-east-1", .cluster_name = "prod"};
+	scope =
+		(struct scope){.zone_id = "use1-az1", .zone_name = "us-east-1a", .region = "us-east-1", .cluster_name = "prod"};
 	add_subnet("subnet-0a1", "use1-az1", "us-east-1a", "vpc-0main");
 	add_subnet("subnet-0a2", "use1-az1", "us-east-1a", "vpc-0main");
 	add_subnet("subnet-0b1", "use1-az2", "us-east-1b", "vpc-0main");
@@ -125,9 +126,8 @@ Test(group, survey_reads_a_hundred_a_page_to_the_last)
 	cr_assert_str_eq(probes.first->request.body, "Action=DescribeAutoScalingGroups&Version=2011-01-01&MaxRecords=100");
 	cr_assert(group->learn(&scope, probes.first, &first, &arena, &found, &further, &error), "%s", error.message);
 	cr_assert_eq(found.count, 3);
-	cr_assert_str_eq(further.first->request.body,
-	                 "Action=DescribeAutoScalingGroups&Version=2011-01-01&MaxRecords=100"
-	                 "&NextToken=eyJ2IjoiMiIsInRva2VuIjoiYSsvPSJ9");
+	cr_assert_str_eq(further.first->request.body, "Action=DescribeAutoScalingGroups&Version=2011-01-01&MaxRecords=100"
+	                                              "&NextToken=eyJ2IjoiMiIsInRva2VuIjoiYSsvPSJ9");
 	cr_assert(group->learn(&scope, further.first, &second, &arena, &found, &last, &error), "%s", error.message);
 	cr_assert_eq(found.count, 12);
 	cr_assert_null(last.first);
@@ -142,7 +142,8 @@ Test(group, learns_identity_subnets_and_tags)
 	                          "11111111-0000-4000-8000-000000000001:autoScalingGroupName/web-1");
 	cr_assert_str_eq(web->incarnation, web->id);
 	cr_assert_str_eq(joined(&web->names), "web-1");
-	cr_assert_str_eq(joined(&web->subnets), "subnet-0a1,subnet-0b1,subnet-0c1,subnet-0a2", "blanks are trimmed, order is kept");
+	cr_assert_str_eq(joined(&web->subnets), "subnet-0a1,subnet-0b1,subnet-0c1,subnet-0a2",
+	                 "blanks are trimmed, order is kept");
 	cr_assert_str_eq(tags_get(&web->tags, "team"), "web & shop");
 	cr_assert_str_eq(tags_get(&web->tags, "empty"), "");
 	cr_assert_eq(web->tags.count, 3);
@@ -229,7 +230,8 @@ Test(group, refusals)
 	        "outside use1-az1 it has only subnet-0gone, which this account does not show");
 	refuses("aws/groups_page_2.xml", "operated", GUARD_OPERATOR, "only batch.amazonaws.com may change it");
 	refuses("aws/groups_page_2.xml", "going", GUARD_BEING_DELETED, "it is being deleted (Delete in progress)");
-	refuses("aws/groups_page_2.xml", "clustered", GUARD_PLACEMENT_GROUP, "its placement group tight ties it to its zones");
+	refuses("aws/groups_page_2.xml", "clustered", GUARD_PLACEMENT_GROUP,
+	        "its placement group tight ties it to its zones");
 	refuses("aws/groups_page_2.xml", "zones-only", GUARD_NO_SUBNETS,
 	        "it names zones instead of subnets, so there is no subnet to take out");
 	refuses("aws/groups_page_2.xml", "eks-workers", GUARD_MANAGED_BY_EKS, "EKS manages it as node group workers");
@@ -264,7 +266,10 @@ Test(group, last_subnet_is_not_hidden_by_what_may_be_overridden)
 	cr_assert_eq(plan_of(&resource).guard, GUARD_LAST_SUBNET);
 }
 
-/* Every list of up to five of seven subnets, one of them unknown: plan and update never empty a group and touch nothing else. */
+/*
+ * Every list of up to five subnets, one of them unknown: plan and update never empty a group and touch nothing
+ * else.
+ */
 
 static const char *const all_subnets[] = {"subnet-0a1", "subnet-0b1", "subnet-0lost", "subnet-0a2", "subnet-0c1"};
 
@@ -282,7 +287,8 @@ static struct string_list numbered(size_t number, size_t turn)
 }
 
 /* The list that an update would set. */
-static struct string_list updated(const struct change *change, const struct resource *resource, enum direction direction)
+static struct string_list updated(const struct change *change, const struct resource *resource,
+                                  enum direction direction)
 {
 	static const char mark[] = "&VPCZoneIdentifier=";
 	struct http_request request;
@@ -358,8 +364,9 @@ Test(group, update_names_the_group_and_its_subnets_and_nothing_else)
 
 	resource.name = "web & co";
 	group->update(&scope, &change, &resource, DIRECTION_OUT, &arena, &request);
-	cr_assert_str_eq(request.body, "Action=UpdateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName=web%20%26%20co"
-	                               "&VPCZoneIdentifier=subnet-0b1%2Csubnet-0c1");
+	cr_assert_str_eq(request.body,
+	                 "Action=UpdateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName=web%20%26%20co"
+	                 "&VPCZoneIdentifier=subnet-0b1%2Csubnet-0c1");
 	cr_assert_str_eq(request.operation, "UpdateAutoScalingGroup");
 	cr_assert_str_eq(request.service, "autoscaling");
 }
@@ -405,7 +412,8 @@ Test(group, compare)
 	cr_expect_eq(stands(change, &resource), STAND_OUT, "part of it is still missing");
 	resource.subnets = list("subnet-0a2,subnet-0b1,subnet-0a1");
 	cr_expect_eq(stands(change, &resource), STAND_BACK);
-	cr_expect_eq(stands(change_of("subnet-0a1,subnet-0deleted", ""), &resource), STAND_BACK, "what no longer exists is not missing");
+	cr_expect_eq(stands(change_of("subnet-0a1,subnet-0deleted", ""), &resource), STAND_BACK,
+	             "what no longer exists is not missing");
 	cr_expect_eq(stands(change_of("subnet-0deleted", ""), &resource), STAND_GONE);
 	cr_expect_eq(stands(change, NULL), STAND_GONE);
 	resource.subnets = list("");
@@ -437,7 +445,8 @@ Test(group, out_is_settled_when_no_instance_is_left_in_the_zone)
 	cr_assert_eq(settles("last-one", DIRECTION_OUT, "subnet-0a1", &why), SETTLING_PENDING);
 	cr_assert_str_eq(why, "1 of its instances is still in us-east-1a (i-1)");
 	cr_assert_eq(settles("leaving", DIRECTION_OUT, "subnet-0a1", &why), SETTLING_PENDING);
-	cr_assert_str_eq(why, "4 of its instances are still in us-east-1a (i-1, i-2, i-3, …); 1 protected from scale-in; 1 in Standby; "
+	cr_assert_str_eq(why, "4 of its instances are still in us-east-1a (i-1, i-2, i-3, …); "
+	                      "1 protected from scale-in; 1 in Standby; "
 	                      "1 waiting for a lifecycle hook; suspended: AZRebalance");
 }
 

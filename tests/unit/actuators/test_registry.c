@@ -10,7 +10,8 @@ Test(registry, every_kind_is_whole_and_found_by_name)
 		cr_expect_eq(registry_find(actuator->kind), actuator);
 		cr_expect_not_null(actuator->service);
 		cr_expect_gt(actuator->look_max, 0);
-		cr_expect(actuator->survey != NULL && actuator->look != NULL && actuator->learn != NULL && actuator->plan != NULL);
+		cr_expect(actuator->survey != NULL && actuator->look != NULL && actuator->learn != NULL &&
+		          actuator->plan != NULL);
 		cr_expect(actuator->compare != NULL && actuator->settled != NULL && actuator->update != NULL);
 	}
 	cr_assert_eq(count, 1);

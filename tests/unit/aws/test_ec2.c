@@ -73,7 +73,8 @@ Test(ec2, what_an_answer_lacks_is_named)
 	cr_assert_eq(error.kind, ERROR_MALFORMED);
 	cr_assert_str_eq(error.message, "DescribeSubnets: an item of the answer has no availabilityZoneId");
 	cr_assert_not(ec2_hear_subnets(&arena, &other, &subnets, &token, &error));
-	cr_assert_not_null(strstr(error.message, "<DescribeAvailabilityZonesResponse> without subnetSet"), "%s", error.message);
+	cr_assert_not_null(strstr(error.message, "<DescribeAvailabilityZonesResponse> without subnetSet"), "%s",
+	                   error.message);
 	cr_assert_not(ec2_hear_zones(&arena, &incomplete, &zones, &error));
 	cr_assert_eq(error.kind, ERROR_MALFORMED);
 	cr_assert_not(ec2_hear_zones(&arena, &html, &zones, &error));

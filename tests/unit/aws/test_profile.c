@@ -38,7 +38,8 @@ static void fails(const char *config, const char *credentials, const char *sente
 
 Test(profile, sections_of_the_config_file_have_a_prefix)
 {
-	const char *config = "[default]\nregion = a\n[profile web]\nregion=b\n[web]\nregion=c\n[sso-session web]\nsso_region=d\n";
+	const char *config =
+		"[default]\nregion = a\n[profile web]\nregion=b\n[web]\nregion=c\n[sso-session web]\nsso_region=d\n";
 
 	cr_assert_str_eq(profile_get(parse(config, NULL, "web"), "region"), "b");
 	cr_assert_str_eq(profile_get(parse(config, NULL, "default"), "region"), "a");
@@ -57,8 +58,8 @@ Test(profile, sections_of_the_credentials_file_have_none)
 
 Test(profile, credentials_file_wins_key_by_key)
 {
-	const struct profile *profile = parse("[profile web]\nregion=r\naws_access_key_id=config\n",
-	                                      "[web]\nAWS_Access_Key_ID = credentials\n", "web");
+	const struct profile *profile =
+		parse("[profile web]\nregion=r\naws_access_key_id=config\n", "[web]\nAWS_Access_Key_ID = credentials\n", "web");
 
 	cr_assert_str_eq(profile_get(profile, "aws_access_key_id"), "credentials");
 	cr_assert_str_eq(profile_get(profile, "REGION"), "r");
@@ -66,8 +67,10 @@ Test(profile, credentials_file_wins_key_by_key)
 
 Test(profile, profile_default_wins_over_bare_default_in_either_order)
 {
-	cr_assert_str_eq(profile_get(parse("[profile default]\nregion=a\n[default]\nregion=b\n", NULL, "default"), "region"), "a");
-	cr_assert_str_eq(profile_get(parse("[default]\nregion=b\n[ profile\tdefault ]\nregion=a\n", NULL, "default"), "region"), "a");
+	cr_assert_str_eq(
+		profile_get(parse("[profile default]\nregion=a\n[default]\nregion=b\n", NULL, "default"), "region"), "a");
+	cr_assert_str_eq(
+		profile_get(parse("[default]\nregion=b\n[ profile\tdefault ]\nregion=a\n", NULL, "default"), "region"), "a");
 }
 
 Test(profile, later_property_wins_in_a_repeated_section)
@@ -92,8 +95,8 @@ Test(profile, comments_need_white_space_behind_a_value)
 
 Test(profile, indented_line_continues_the_property)
 {
-	const struct profile *profile = parse("[profile x]\nother = 1\n  y = 2\n[default]\ns3 =\n  a = 1 # kept\n\t b = 2\nregion = r\n",
-	                                      NULL, "default");
+	const struct profile *profile = parse(
+		"[profile x]\nother = 1\n  y = 2\n[default]\ns3 =\n  a = 1 # kept\n\t b = 2\nregion = r\n", NULL, "default");
 
 	cr_assert_str_eq(profile_get(profile, "s3"), "\na = 1 # kept\nb = 2");
 	cr_assert_str_eq(profile_get(profile, "region"), "r");
@@ -123,5 +126,6 @@ Test(profile, says_which_line_of_which_file_is_wrong_without_repeating_it)
 	fails("[default\n", NULL, "AWS config file: line 1: a section begins with \"[\" but has no \"]\"");
 	fails("\n[default] x\n", NULL, "AWS config file: line 2: there is something behind the \"]\" of a section");
 	fails("[default]\n= b\n", NULL, "AWS config file: line 2: there is no key before the \"=\"");
-	fails("[default]\n b\n", NULL, "AWS config file: line 2: an indented line continues a property, but there is none before it");
+	fails("[default]\n b\n", NULL,
+	      "AWS config file: line 2: an indented line continues a property, but there is none before it");
 }

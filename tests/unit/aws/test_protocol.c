@@ -29,9 +29,11 @@ static enum error_kind check(const char *service, struct http_response response)
 
 static enum error_kind check_code(const char *service, int status, const char *code)
 {
-	const char *body = strcmp(service, "dynamodb") == 0 ?
-		arena_printf(&arena, "{\"__type\":\"%s\",\"message\":\"m\"}", code) :
-		arena_printf(&arena, "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>", code);
+	const char *body =
+		strcmp(service, "dynamodb") == 0
+			? arena_printf(&arena, "{\"__type\":\"%s\",\"message\":\"m\"}", code)
+			: arena_printf(&arena, "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
+	                       code);
 
 	return check(service, data_text(status, body));
 }
@@ -101,7 +103,8 @@ Test(protocol, both_shapes_of_xml_errors)
 	cr_assert_str_eq(error.code, "ScalingActivityInProgress");
 	cr_assert_str_eq(error.request_id, "b5a0b0f2-EXAMPLE");
 	cr_assert_eq(error.http_status, 400);
-	cr_assert_str_eq(error.message, "autoscaling answered 400 ScalingActivityInProgress: Activity 4a61 is in progress.");
+	cr_assert_str_eq(error.message,
+	                 "autoscaling answered 400 ScalingActivityInProgress: Activity 4a61 is in progress.");
 	cr_assert_eq(check("ec2", data_response(&arena, 503, "aws/error_ec2.xml")), ERROR_THROTTLED);
 	cr_assert_str_eq(error.code, "RequestLimitExceeded");
 	cr_assert_str_eq(error.request_id, "ea966190-f9aa-478e-9ede-example");
@@ -120,7 +123,8 @@ Test(protocol, json_errors_by_header_type_or_code)
 	cr_assert_not_null(strstr(error.message, "is expired"));
 	cr_assert_eq(check("dynamodb", data_text(400, "{\"code\":\"ThrottlingException\"}")), ERROR_THROTTLED);
 	response = data_text(400, "{\"__type\":\"other\"}");
-	http_add_header(&response.headers, &arena, "X-Amzn-ErrorType", "ResourceInUseException:http://internal.example/x#y");
+	http_add_header(&response.headers, &arena, "X-Amzn-ErrorType",
+	                "ResourceInUseException:http://internal.example/x#y");
 	cr_assert_eq(check("dynamodb", response), ERROR_BUSY);
 	cr_assert_str_eq(error.code, "ResourceInUseException");
 	cr_assert_str_eq(error.message, "dynamodb answered 400 ResourceInUseException");
@@ -129,13 +133,24 @@ Test(protocol, json_errors_by_header_type_or_code)
 Test(protocol, codes_decide_before_the_status)
 {
 	static const char *const throttling[] = {
-		"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
-		"TooManyRequestsException", "ProvisionedThroughputExceededException", "TransactionInProgressException",
-		"RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException", "SlowDown", "PriorRequestNotComplete",
+		"Throttling",
+		"ThrottlingException",
+		"ThrottledException",
+		"RequestThrottledException",
+		"RequestThrottled",
+		"TooManyRequestsException",
+		"ProvisionedThroughputExceededException",
+		"TransactionInProgressException",
+		"RequestLimitExceeded",
+		"BandwidthLimitExceeded",
+		"LimitExceededException",
+		"SlowDown",
+		"PriorRequestNotComplete",
 		"EC2ThrottledException",
 	};
-	static const char *const denied[] = {"SignatureDoesNotMatch", "InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure",
-	                                     "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "InvalidSignatureException"};
+	static const char *const denied[] = {
+		"SignatureDoesNotMatch", "InvalidClientTokenId",  "UnrecognizedClientException", "AuthFailure",
+		"AccessDenied",          "AccessDeniedException", "UnauthorizedOperation",       "InvalidSignatureException"};
 
 	for (size_t i = 0; i < sizeof(throttling) / sizeof(throttling[0]); i++) {
 		cr_expect_eq(check_code("ec2", 400, throttling[i]), ERROR_THROTTLED, "%s", throttling[i]);
@@ -146,7 +161,8 @@ Test(protocol, codes_decide_before_the_status)
 	cr_expect_eq(check_code("sts", 403, "ExpiredToken"), ERROR_EXPIRED);
 	cr_expect_eq(check_code("autoscaling", 500, "ResourceContention"), ERROR_BUSY);
 	cr_expect_eq(check_code("autoscaling", 400, "ResourceInUse"), ERROR_BUSY);
-	cr_expect_eq(check_code("autoscaling", 400, "LimitExceeded"), ERROR_REJECTED, "a quota that is used up is no throttling");
+	cr_expect_eq(check_code("autoscaling", 400, "LimitExceeded"), ERROR_REJECTED,
+	             "a quota that is used up is no throttling");
 	cr_expect_eq(check_code("autoscaling", 400, "ValidationError"), ERROR_REJECTED);
 	cr_expect_eq(check_code("autoscaling", 500, "ServiceLinkedRoleFailure"), ERROR_SERVER);
 	cr_expect_eq(check_code("dynamodb", 400, "RequestTimeoutException"), ERROR_SERVER);
@@ -169,8 +185,9 @@ Test(protocol, bodies_of_somebody_else_are_said_to_be_that)
 	char *huge = arena_alloc(&arena, 100001);
 
 	cr_assert_eq(check("autoscaling", data_response(&arena, 502, "aws/error_proxy.html")), ERROR_SERVER);
-	cr_assert_not_null(strstr(error.message, "autoscaling answered 502 with something that is no XML error: \"<!DOCTYPE html>"),
-	                   "%s", error.message);
+	cr_assert_not_null(
+		strstr(error.message, "autoscaling answered 502 with something that is no XML error: \"<!DOCTYPE html>"), "%s",
+		error.message);
 	cr_assert_null(strchr(error.message, '\n'));
 	cr_assert_eq(error.code[0], '\0');
 	cr_assert_eq(check("dynamodb", data_response(&arena, 502, "aws/error_proxy.html")), ERROR_SERVER);

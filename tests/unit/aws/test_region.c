@@ -27,7 +27,8 @@ TestSuite(region, .init = set_up, .fini = tear_down);
 
 static const char *url_of(const char *service, const char *region, const struct aws_environment *environment)
 {
-	cr_assert(aws_endpoint_of(&arena, aws_service_find(service), region, environment, &endpoint, &error), "%s", error.message);
+	cr_assert(aws_endpoint_of(&arena, aws_service_find(service), region, environment, &endpoint, &error), "%s",
+	          error.message);
 	cr_assert_str_eq(endpoint.signing_region, region);
 	return endpoint.base_url;
 }
@@ -42,9 +43,18 @@ static void refuses(const struct aws_environment *environment, const char *part)
 Test(region, partitions)
 {
 	static const char *const pairs[][2] = {
-		{"us-east-1", "aws"}, {"mx-central-1", "aws"}, {"ap-southeast-7", "aws"}, {"us-gov-west-1", "aws-us-gov"},
-		{"cn-north-1", "aws-cn"}, {"eusc-de-east-1", "aws-eusc"}, {"us-iso-east-1", "aws-iso"}, {"us-isob-east-1", "aws-iso-b"},
-		{"eu-isoe-west-1", "aws-iso-e"}, {"us-isof-south-1", "aws-iso-f"}, {"xx-new-1", "aws"}, {"us-gov-1", "aws"},
+		{"us-east-1", "aws"},
+		{"mx-central-1", "aws"},
+		{"ap-southeast-7", "aws"},
+		{"us-gov-west-1", "aws-us-gov"},
+		{"cn-north-1", "aws-cn"},
+		{"eusc-de-east-1", "aws-eusc"},
+		{"us-iso-east-1", "aws-iso"},
+		{"us-isob-east-1", "aws-iso-b"},
+		{"eu-isoe-west-1", "aws-iso-e"},
+		{"us-isof-south-1", "aws-iso-f"},
+		{"xx-new-1", "aws"},
+		{"us-gov-1", "aws"},
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -55,7 +65,10 @@ Test(region, partitions)
 Test(region, names)
 {
 	static const char *const good[] = {"us-east-1", "us-gov-west-1", "eusc-de-east-1", "ap-southeast-10"};
-	static const char *const bad[] = {"", "us-east", "us-east-1a", "us-east-1.evil.example", "US-EAST-1", "us--1", "-1", "us_east-1",
+	static const char *const bad[] = {"",           "us-east",
+	                                  "us-east-1a", "us-east-1.evil.example",
+	                                  "US-EAST-1",  "us--1",
+	                                  "-1",         "us_east-1",
 	                                  "us-east-1/", "a234567890123456789012345678901234567890-1"};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -68,8 +81,9 @@ Test(region, names)
 Test(region, zone_ids)
 {
 	static const char *const good[] = {"use1-az1", "apse10-az12", "usgw1-az3", "eusc1-az1"};
-	static const char *const bad[] = {"", "us-east-1a", "use1-az", "use1-bos1-az1", "u1-az1", "abcdefghijk1-az1", "use-az1",
-	                                  "use1-az1 ", "USE1-az1", "use1-wl1-bos-wlz1"};
+	static const char *const bad[] = {"",         "us-east-1a",       "use1-az", "use1-bos1-az1",
+	                                  "u1-az1",   "abcdefghijk1-az1", "use-az1", "use1-az1 ",
+	                                  "USE1-az1", "use1-wl1-bos-wlz1"};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		cr_expect(aws_zone_id_valid(good[i]), "%s", good[i]);
@@ -110,20 +124,23 @@ Test(region, overrides)
 	                              "https://gate.example:443/prefix//")),
 	                 "https://gate.example:443/prefix");
 	cr_assert_str_eq(endpoint.host, "gate.example");
-	cr_assert_str_eq(url_of("ec2", "us-east-1", TABLE("AWS_ENDPOINT_URL", "http://127.0.0.1:5000/")), "http://127.0.0.1:5000");
+	cr_assert_str_eq(url_of("ec2", "us-east-1", TABLE("AWS_ENDPOINT_URL", "http://127.0.0.1:5000/")),
+	                 "http://127.0.0.1:5000");
 	cr_assert_str_eq(endpoint.host, "127.0.0.1:5000");
 	url_of("ec2", "us-east-1", TABLE("AWS_ENDPOINT_URL", "http://[::1]:80"));
 	cr_assert_str_eq(endpoint.host, "[::1]");
 	url_of("ec2", "us-east-1", TABLE("AWS_ENDPOINT_URL", "https://[::1]"));
 	cr_assert_str_eq(endpoint.host, "[::1]");
-	cr_assert_str_eq(url_of("ec2", "us-east-1", TABLE("AWS_ENDPOINT_URL", "http://x", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")),
+	cr_assert_str_eq(url_of("ec2", "us-east-1",
+	                        TABLE("AWS_ENDPOINT_URL", "http://x", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")),
 	                 "https://ec2.us-east-1.amazonaws.com");
 }
 
 Test(region, overrides_that_are_no_plain_url_are_refused)
 {
-	static const char *const bad[] = {"localhost:5000", "ftp://x", "http://", "http:///x", "http://user:pw@x", "http://x?y", "http://x#y",
-	                                  "http://x y", "http://x:80a", "http://x\n", "http://[::1", "http://:80"};
+	static const char *const bad[] = {"localhost:5000",   "ftp://x",    "http://",     "http:///x",
+	                                  "http://user:pw@x", "http://x?y", "http://x#y",  "http://x y",
+	                                  "http://x:80a",     "http://x\n", "http://[::1", "http://:80"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refuses(TABLE("AWS_ENDPOINT_URL_EC2", bad[i]), "AWS_ENDPOINT_URL_EC2 is not a URL");
@@ -133,7 +150,8 @@ Test(region, overrides_that_are_no_plain_url_are_refused)
 
 Test(region, no_endpoint_for_what_is_no_region)
 {
-	cr_assert_not(aws_endpoint_of(&arena, aws_service_find("ec2"), "x.evil.example/", TABLE("X", "y"), &endpoint, &error));
+	cr_assert_not(
+		aws_endpoint_of(&arena, aws_service_find("ec2"), "x.evil.example/", TABLE("X", "y"), &endpoint, &error));
 	cr_assert_eq(error.kind, ERROR_INPUT);
 }
 
@@ -162,7 +180,8 @@ Test(region, load_order)
 	cr_assert_geq(file, 0);
 	cr_assert_eq(write(file, "[default]\nregion = eu-west-1\n[profile bad]\nregion = nowhere\n", 60), 60);
 	close(file);
-	cr_assert_str_eq(load(TABLE("AWS_REGION", "us-west-2", "AWS_DEFAULT_REGION", "us-east-2", "AWS_CONFIG_FILE", path)), "us-west-2");
+	cr_assert_str_eq(load(TABLE("AWS_REGION", "us-west-2", "AWS_DEFAULT_REGION", "us-east-2", "AWS_CONFIG_FILE", path)),
+	                 "us-west-2");
 	cr_assert_str_eq(load(TABLE("AWS_DEFAULT_REGION", "us-east-2", "AWS_CONFIG_FILE", path)), "us-east-2");
 	cr_assert_str_eq(load(TABLE("AWS_CONFIG_FILE", path)), "eu-west-1");
 	cr_assert_null(load(TABLE("AWS_CONFIG_FILE", path, "AWS_PROFILE", "bad")));

@@ -13,7 +13,8 @@ Test(service, table_is_complete_and_found_by_name)
 		cr_expect_eq(aws_service_find(service->name), service);
 		cr_expect(service->signing_name != NULL && service->host_prefix != NULL && service->env_suffix != NULL);
 		cr_expect_eq(strlen(service->api_version), 10);
-		cr_expect_eq(service->target_prefix != NULL, service->protocol == AWS_JSON_1_0 || service->protocol == AWS_JSON_1_1);
+		cr_expect_eq(service->target_prefix != NULL,
+		             service->protocol == AWS_JSON_1_0 || service->protocol == AWS_JSON_1_1);
 		cr_expect(quota != NULL && quota->rate_per_s > 0 && quota->burst_count >= 1, "%s has no quota", service->name);
 	}
 	cr_assert_eq(count, 4);
@@ -29,7 +30,8 @@ Test(service, quotas)
 
 	cr_assert_eq(read->rate_per_s, 20);
 	cr_assert_eq(read->burst_count, 100);
-	cr_assert_eq(aws_quota_find("autoscaling", "UpdateAutoScalingGroup"), aws_quota_find("autoscaling", "DescribeAutoScalingGroups"),
+	cr_assert_eq(aws_quota_find("autoscaling", "UpdateAutoScalingGroup"),
+	             aws_quota_find("autoscaling", "DescribeAutoScalingGroups"),
 	             "Auto Scaling has one bucket for all calls");
 	cr_assert_eq(aws_quota_find("autoscaling", NULL)->rate_per_s, 10);
 	cr_assert_eq(aws_quota_find("dynamodb", "Query")->rate_per_s, 1000);

@@ -71,7 +71,10 @@ Test(sigv4, signs_the_vanilla_request)
 	                 "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
 }
 
-/* The signing key published for these credentials, day, region and service is 938127b5336810ddb6a5d6af445fcac9e371f9ed418ed386b022aed82901be75. */
+/*
+ * The signing key published for these credentials, day, region and service is
+ * 938127b5336810ddb6a5d6af445fcac9e371f9ed418ed386b022aed82901be75.
+ */
 Test(sigv4, derives_the_published_key)
 {
 	cr_assert_str_eq(sigv4_signature(&arena, &scope, "zonevac"),
@@ -226,7 +229,10 @@ static void add_header_line(struct http_request *request, const char *line, size
 	                arena_copy(&arena, colon + 1, length - (size_t)(colon + 1 - line)));
 }
 
-/* Request line (a path may contain blanks), headers (folded or not), a blank line and the body, each of the last two optional. */
+/*
+ * Request line (a path may contain blanks), headers (folded or not), a blank line and the body, each of the last two
+ * optional.
+ */
 static struct http_request parse_request(const char *text)
 {
 	struct http_request request = {0};
@@ -370,7 +376,9 @@ Test(sigv4, passes_the_published_suite)
 	size_t count;
 
 	if (folder == NULL || folder[0] == '\0')
-		cr_skip_test(SUITE_VARIABLE " is not set: it names the folder of AWS's published signing cases (.req .creq .sts .authz .sreq)");
+		cr_skip_test(
+			SUITE_VARIABLE
+			" is not set: it names the folder of AWS's published signing cases (.req .creq .sts .authz .sreq)");
 	count = check_folder(folder, 2);
 	fprintf(stderr, "SigV4 suite: %zu cases, each stage compared\n", count);
 	cr_assert_geq(count, SUITE_CASES_LEAST, "only %zu cases in %s", count, folder);

@@ -36,7 +36,8 @@ static void fails(const char *text, enum error_kind kind, const char *part)
 
 Test(xml, reads_a_tree)
 {
-	const struct xml *root = parse("<?xml version='1.0'?>\n<a xmlns='urn:x'>\n <b>1</b>\n <c><d/></c>\n <b>2</b> <n:e xmlns:n='y'>5</n:e>\n</a>");
+	const struct xml *root = parse(
+		"<?xml version='1.0'?>\n<a xmlns='urn:x'>\n <b>1</b>\n <c><d/></c>\n <b>2</b> <n:e xmlns:n='y'>5</n:e>\n</a>");
 	const struct xml *b = xml_child(root, "b");
 
 	cr_assert_not_null(root, "%s", error.message);

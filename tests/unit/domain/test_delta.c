@@ -1,5 +1,5 @@
 /*
- * The arithmetic on small worlds, all of them: zone 1 has a1 a2, zone 2 has b1 b2; x is what an owner may add meanwhile.
+ * The arithmetic on small worlds, all of them: zone 1 has a1 a2, zone 2 has b1 b2; x is what an owner may add.
  */
 #include "domain/delta.h"
 
@@ -143,7 +143,8 @@ static void check_edit(const struct string_list *order, const struct string_list
 	delta_split(&scope, order, &arena, &in_zone, &elsewhere);
 	back = put_back(edited, &in_zone, order);
 	expected = delta_join(edited, &in_zone, &arena);
-	cr_assert(string_list_same_set(&back, &expected), "order %s edited %s gave %s", shown(order), shown(edited), shown(&back));
+	cr_assert(string_list_same_set(&back, &expected), "order %s edited %s gave %s", shown(order), shown(edited),
+	          shown(&back));
 	cr_assert_not(has_repeats(&back), "order %s edited %s gave %s", shown(order), shown(edited), shown(&back));
 	kept = delta_present(&back, edited, &arena);
 	cr_assert(string_list_equal(&kept, edited));
@@ -201,6 +202,14 @@ Test(delta, neighbours_decide_the_place)
 	cr_assert_str_eq(shown(&first), "b2 a2 x b1 a1");
 	cr_assert_str_eq(shown(&second), "x a1 b2 a2");
 	cr_assert_str_eq(shown(&third), "x a1 a2", "at the end when no neighbour is left");
+}
+
+Test(delta, what_is_there_is_not_added_again)
+{
+	struct string_list order = list("a1 b1");
+	struct string_list all = delta_union(&order, &order, &order, &arena);
+
+	cr_assert_str_eq(shown(&all), "a1 b1");
 }
 
 Test(delta, without_an_order_things_go_to_the_end)

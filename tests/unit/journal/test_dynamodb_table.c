@@ -134,6 +134,17 @@ Test(dynamodb_table, the_last_owner_takes_the_attribute_along)
 	cr_assert_eq(region.revision, 4);
 }
 
+Test(dynamodb_table, the_last_owners_request_names_the_removal)
+{
+	struct region_item region = {.exists = true, .revision = 7};
+	struct http_request request;
+
+	region.owners = world_list(&world, ME);
+	dynamodb_ask_unregister(&world.arena, TABLE, "z1", ME, &region, &request);
+	cr_assert_not_null(strstr(request.body, "REMOVE #zone"), "not every back end drops a set with its last member");
+	cr_assert_null(strstr(request.body, "DELETE"));
+}
+
 Test(dynamodb_table, who_is_not_in_takes_nobody_out)
 {
 	struct region_item region = read_region("z1");
@@ -152,6 +163,7 @@ Test(dynamodb_table, a_person_unregisters_the_zone_for_all)
 	region = read_region("z1");
 	cr_assert(put_in("z1", OTHER, &region));
 	region = read_region("z1");
+	cr_assert_eq(region.owners.count, (size_t)2);
 	cr_assert(take_out("z1", NULL, &region));
 	cr_assert_null(attribute("z1"));
 }

@@ -64,8 +64,8 @@ Test(net_reply, interim_answer_is_forgotten)
 
 Test(net_reply, status_lines_that_are_none)
 {
-	static const char *const bad[] = {"HTTP/1.1\r\n", "HTTP/1.1 \r\n", "HTTP/1.1 x\r\n", "HTTP/1.1 99 No\r\n", "HTTP/1.1 1000 No\r\n",
-		"HTTP/1.1 99999999999999 No\r\n"};
+	static const char *const bad[] = {"HTTP/1.1\r\n",       "HTTP/1.1 \r\n",        "HTTP/1.1 x\r\n",
+	                                  "HTTP/1.1 99 No\r\n", "HTTP/1.1 1000 No\r\n", "HTTP/1.1 99999999999999 No\r\n"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		reply_done(&reply);

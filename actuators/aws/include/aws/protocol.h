@@ -27,13 +27,17 @@ void query_add_list(struct query *query, const char *format, const char *const *
 void query_end(struct query *query);
 
 /* awsJson: `body` NULL is {}. */
-void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation, const struct json *body,
-                      struct http_request *out);
+void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation,
+                      const struct json *body, struct http_request *out);
 
 /*
- * What kind of answer it is. True for 2xx. Otherwise fills `error` (kind, status, code, request id, message, retry_after_ms) from
- * whatever the body is: XML, JSON, HTML, nothing; a transport error is taken over. Codes lose the Fault/Exception shape
- * suffix only where the service itself drops it (Query).
+ * What kind of answer it is. True for 2xx. Otherwise fills `error` (kind, status, code, request id, message,
+ * retry_after_ms) from whatever the body is: XML, JSON, HTML, nothing; a transport error is taken over.
+ *
+ * `code` is the service's word as sent (Query services drop the suffix Fault or Exception themselves), without
+ * namespace. A word that is known decides the kind, whatever the status: THROTTLED, EXPIRED, DENIED, BUSY, ABSENT,
+ * CONFLICT. Else the status does: 401 and 403 DENIED, 409 and 412 CONFLICT, 429 THROTTLED, 408 and 5xx SERVER, all
+ * others REJECTED; so a 404 of a proxy is never taken for an absent table.
  */
 bool aws_check(const struct aws_service *service, const struct http_response *response, struct error *error);
 

@@ -1,6 +1,6 @@
 /*
- * Finding and reading the shared config and credentials files: AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, else ~/.aws/config and
- * ~/.aws/credentials; the profile AWS_PROFILE, else "default". What they say is profile.h's.
+ * Finding and reading the shared config and credentials files: AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, else
+ * ~/.aws/config and ~/.aws/credentials; the profile AWS_PROFILE, else "default". What they say is profile.h's.
  *
  * Bounds: 1 MiB a file. A default file that is not there is an empty one; one that a variable names must be there.
  */
@@ -14,8 +14,8 @@
 const char *shared_files_profile_name(const struct aws_environment *environment);
 
 /*
- * NULL (and no error) when there is no such profile and none was asked for. ERROR_INPUT when AWS_PROFILE names one that is in neither
- * file, or a file cannot be read or understood.
+ * NULL (and no error) when there is no such profile and none was asked for. ERROR_INPUT when AWS_PROFILE names one that
+ * is in neither file, or a file cannot be read or understood.
  */
 bool shared_files_profile(struct arena *arena, const struct aws_environment *environment, const struct profile **out,
                           struct error *error);

@@ -19,17 +19,18 @@ struct sigv4_scope {
 };
 
 /*
- * The stages, each in `arena`; `request` has Host, X-Amz-Date (and token) among its headers. `*signed_headers` gets the list. The path is
- * that of `request->url` once the engine has set it (an endpoint may have a path of its own), before that `request->path`.
+ * The stages, each in `arena`; `request` has Host, X-Amz-Date (and token) among its headers. `*signed_headers` gets the
+ * list. The path is that of `request->url` once the engine has set it (an endpoint may have a path of its own), before
+ * that `request->path`.
  */
-const char *sigv4_canonical_request(struct arena *arena, const struct sigv4_scope *scope, const struct http_request *request,
-                                    const char **signed_headers);
+const char *sigv4_canonical_request(struct arena *arena, const struct sigv4_scope *scope,
+                                    const struct http_request *request, const char **signed_headers);
 const char *sigv4_string_to_sign(struct arena *arena, const struct sigv4_scope *scope, const char *canonical_request);
 const char *sigv4_signature(struct arena *arena, const struct sigv4_scope *scope, const char *string_to_sign);
 
 /*
- * Set Host (from `host`), X-Amz-Date, X-Amz-Security-Token when there is one, and Authorization. Signing again replaces them, so that a
- * repeated request is signed with a fresh date and fresh credentials.
+ * Set Host (from `host`), X-Amz-Date, X-Amz-Security-Token when there is one, and Authorization. Signing again replaces
+ * them, so that a repeated request is signed with a fresh date and fresh credentials.
  */
 void sigv4_sign(struct arena *arena, const struct sigv4_scope *scope, const char *host, struct http_request *request);
 

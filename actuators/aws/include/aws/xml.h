@@ -1,8 +1,8 @@
 /*
  * The XML of the Query protocols, read into a small tree. The one place that includes expat.
  *
- * Bounds: 16 MiB of text, depth 64, 2,000,000 elements; DTDs and entities other than the five built-in ones are refused. Namespaces
- * are ignored. Readers of NULL answer "not there".
+ * Bounds: 16 MiB of text, depth 64, 2,000,000 elements; DTDs and entities other than the five built-in ones are
+ * refused. Namespaces are ignored. Readers of NULL answer "not there".
  */
 #ifndef AWS_XML_H
 #define AWS_XML_H

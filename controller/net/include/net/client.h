@@ -10,6 +10,7 @@
  * - wait returns one happening. To wait with nothing in flight and nothing due (`until` more than an hour away) is a bug and
  *   asserted.
  * - The bytes of a chunk are good until the next wait; the response lives in the arena given to submit.
+ * - The arena must have room for the body, 64 KiB of headers, and as much again for what is sent of them.
  * - A body over max_response_bytes, cut short or of another length than declared ends the call with response->error set.
  */
 #ifndef NET_CLIENT_H

@@ -1,10 +1,30 @@
 /*
- * The real world: curl_multi on the calling thread. The one place that includes curl.
+ * The real world: libcurl on the calling thread. (One private header of this layer, call.h, includes curl, and nothing
+ * else does.)
  *
- * Pooled connections; HTTP/2 where the server offers it by ALPN (ordinary calls are multiplexed, a stream has a connection of its own with
- * HTTP/1.1, so that a stuck watch holds up nothing); no redirects; no compression asked for; TLS 1.2 at least; https and, for an explicit
- * http:// URL, http; proxies from the environment are not used (a later part adds them). TCP keepalive 30 s / 15 s and TCP_USER_TIMEOUT 45 s.
- * Bounds: 256 calls in flight; headers 64 KiB; a body max_response_bytes.
+ * - Connections are pooled, at most 256, and not used again after 60 s of idleness. HTTP/2 where the server offers it
+ *   by ALPN (ordinary calls are multiplexed); a stream has a connection of its own with HTTP/1.1 and a pool of its
+ *   own, so that a stuck watch holds up nothing.
+ * - No redirects, no cookies, no compression asked for, no proxies (also not from the environment), TLS 1.2 at least;
+ *   https, and http for an explicit http:// URL. Paths go out as they are ("/a/../b" too); the only headers added are
+ *   Host, User-Agent, Accept and Content-Length.
+ * - A request with a body is sent at most once. One without may be repeated by curl when a pooled connection turns out
+ *   to be closed before the first byte of the answer; only such a break is repeated, nothing else.
+ * - http_tls decides whom a connection trusts: with ca_pem or ca_file that and nothing else, without either the
+ *   system's bundle (parsed anew every 300 s at most). Connections of unequal http_tls are never shared.
+ *   fresh_connection also resumes no TLS session.
+ * - TCP keepalive 30 s / 15 s, TCP_USER_TIMEOUT 45 s; a connection must stand within 15 s.
+ * - Bounds: 256 calls in flight, further ones wait in order of submission (their deadline runs); headers 64 KiB; a
+ *   body max_response_bytes; of a stream what has not been told yet, 4 MiB.
+ *
+ * Errors of a response, all naming scheme://host:port and curl's reason, never a header: UNREACHABLE (no connection,
+ * TLS refused, closed or reset before or in the answer), TIMEOUT (deadline_ms, idle_ms), MALFORMED (not HTTP, cut
+ * short, wrong or contradicting lengths), LIMIT, INPUT (a URL or a header that cannot be sent). With an error, status
+ * is 0 and body ""; error.http_status is the status that was heard, if any. A body without length and chunks ends with
+ * its connection: that it was cut short is then for the parser to find out.
+ *
+ * CLIENT_DUE comes at most once for each look at the sockets, so that neither a steady stream nor an `until` in the
+ * past starves the other.
  */
 #ifndef NET_CURL_CLIENT_H
 #define NET_CURL_CLIENT_H

@@ -32,9 +32,9 @@ struct http_headers {
 
 /* How a connection proves who it is. Lives as long as the client; a changed one must be another struct. */
 struct http_tls {
-	const char *ca_pem;      /* PEM bundle in memory; NULL = ca_file, else the system's */
-	const char *ca_file;     /* path of a bundle, read anew for each new connection */
-	const char *cert_pem;    /* client certificate and key, both or none */
+	const char *ca_pem;   /* PEM bundle in memory; NULL = ca_file, else the system's */
+	const char *ca_file;  /* path of a bundle, read anew for each new connection */
+	const char *cert_pem; /* client certificate and key, both or none */
 	const char *key_pem;
 	const char *server_name; /* name for SNI and verification where it is not the URL's host; else NULL */
 	bool insecure;           /* insecure-skip-tls-verify */
@@ -53,11 +53,12 @@ struct http_request {
 	/* Filled by the engine. */
 	const char *url;            /* scheme://host[:port]/path?query */
 	const struct http_tls *tls; /* NULL = defaults */
-	int32_t deadline_ms;        /* for the whole call; for a stream: to the end of the headers */
-	int32_t idle_ms;            /* stream only: without a byte for so long it is dead */
-	size_t max_response_bytes;  /* not a stream: the body may not be larger */
-	bool stream;                /* chunks are handed over as they come; the response has no body */
-	bool fresh_connection;      /* do not reuse a pooled one (after credentials or CA changed) */
+	int32_t deadline_ms;        /* for the whole call; for a stream: to the end of the headers; 0 = 30 s */
+	int32_t idle_ms;            /* stream only: without a byte for so long it is dead; 0 = 180 s */
+	size_t
+		max_response_bytes; /* the body may not be larger (of a stream: that of another status than 200); 0 = 64 KiB */
+	bool stream;            /* with status 200 chunks are handed over as they come and the response has no body */
+	bool fresh_connection;  /* do not reuse a pooled one (after credentials or CA changed) */
 };
 
 struct http_response {
@@ -65,7 +66,8 @@ struct http_response {
 	struct http_headers headers;
 	const char *body; /* NUL-terminated; "" when there is none */
 	size_t body_length;
-	/* Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT. Not HTTP statuses. */
+	/* Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT, INPUT (cannot be sent). Not HTTP
+	 * statuses: but http_status is the one heard before it broke, 0 if none. */
 	struct error error;
 };
 

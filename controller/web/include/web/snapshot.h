@@ -15,7 +15,7 @@
 struct snapshot {
 	char *metrics; /* Prometheus text, malloc'ed, owned by the snapshot */
 	size_t metrics_length;
-	bool ready;             /* caches synced once */
+	bool ready;                    /* caches synced once */
 	const char *not_ready_because; /* literal; NULL when ready */
 };
 
