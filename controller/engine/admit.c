@@ -125,7 +125,7 @@ bool admit_finalizer(struct evacuation *evacuation, bool wanted)
 	if (evacuation->manifest.finalizer == wanted)
 		return true;
 	if (!process_running(&evacuation->finalizer) && instant_reached(evacuation->finalizer_due, engine_now(engine)))
-		process_start(&evacuation->finalizer, engine, evacuation, wanted ? &step_finalizer_on : &step_finalizer_off);
+		process_start(&evacuation->finalizer, engine, evacuation, wanted ? &step_finalizer_on : &step_finalizer_off, NULL);
 	return false;
 }
 
@@ -245,7 +245,7 @@ static const struct step step_unregister = {"unregister the zone", unregister_as
 static void registration_start(struct evacuation *evacuation, const struct step *first)
 {
 	if (!process_running(&evacuation->registration) && instant_reached(evacuation->registration_due, engine_now(evacuation->engine)))
-		process_start(&evacuation->registration, evacuation->engine, evacuation, first);
+		process_start(&evacuation->registration, evacuation->engine, evacuation, first, NULL);
 }
 
 bool admit_register(struct evacuation *evacuation)

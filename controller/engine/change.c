@@ -42,6 +42,7 @@ static const struct step *failed(struct item *item, struct instant now, const ch
 	item->retry_at = instant_after(now, requeue_backoff_ms(item->failures, 10000, 300000,
 	                                                       engine_random(item->evacuation->engine)));
 	item_become(item, ITEM_FAILED, reason);
+	items_retry_at(&item->evacuation->items, item->retry_at);
 	log_event(LOG_WARN, "a change failed and will be tried again", "evacuation", item->evacuation->manifest.name, "kind",
 	          item->change.kind, "name", item->change.name, "reason", reason, NULL);
 	return NULL;
@@ -101,5 +102,6 @@ void item_ask_journal(struct item *item, enum journal_verb verb, struct wallcloc
 		.owner = engine->cluster.owner,
 		.attempt = engine_new_attempt(engine, arena),
 		.now = wall,
+		.record = item->record, /* as last read: what the condition compares with */
 	};
 }

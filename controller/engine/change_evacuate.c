@@ -33,13 +33,13 @@ static void look_ask(void *self, struct instant now, struct wallclock wall, stru
 	(void)now;
 	(void)wall;
 	(void)arena;
-	item->changing = true;
+	item_set_changing(item, true);
 	item_ask_look(item, item->look_due, out);
 }
 
 static const struct step *wait_then_look(struct item *item, struct instant now, int64_t ms, const char *why)
 {
-	item->changing = false;
+	item_set_changing(item, false);
 	item->look_due = instant_after(now, ms);
 	item_become(item, ITEM_WAITING, why);
 	return &step_look;
@@ -50,7 +50,7 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 {
 	const char *why = NULL;
 
-	item->changing = false;
+	item_set_changing(item, false);
 	if (!item->applied_at.ms)
 		item->applied_at = now;
 	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena, &why)) {
@@ -128,7 +128,7 @@ static const struct step *judge_absent(struct item *item, struct instant now)
 {
 	if (!item->has_record || item_absence_believed(item, now))
 		return end(item, ITEM_GONE, "it no longer exists");
-	item->changing = false;
+	item_set_changing(item, false);
 	return &step_look;
 }
 
@@ -224,7 +224,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
 
-	item->changing = false;
+	item_set_changing(item, false);
 	item->look_due = answer->now;
 	if (answer->error && answer->error->kind == ERROR_STALE)
 		return turned_round(item) ? NULL : &step_look;

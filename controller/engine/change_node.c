@@ -7,6 +7,7 @@
 /* A patch that a test refused is built anew so often, each time a little later, so that the watch catches up. */
 #define PATCHES_MAX 8
 #define PATCH_AGAIN_MS 150
+#define COPY_AGAIN_MS 10000
 
 static const struct step step_out, step_copy, step_back, step_restore, step_close;
 
@@ -125,10 +126,11 @@ static const struct step *copy_hear(void *self, const struct answer *answer)
 	struct item *item = self;
 
 	if (answer->error) {
-		item->retry_at = instant_after(answer->now, 10000);
+		item->retry_at = instant_after(answer->now, COPY_AGAIN_MS);
+		items_retry_at(&item->evacuation->items, item->retry_at);
 		return NULL;
 	}
-	item->has_record = true;
+	item_mark_record(item, true);
 	return NULL;
 }
 

@@ -8,6 +8,8 @@
 
 /* The account's subnets are read again this long before the second opinion on their absence. */
 #define SUBNETS_AGAIN_MS 10000
+/* A process that has decided so often has met something it does not understand. */
+#define ROUNDS_MAX 400
 
 static const struct step step_restore, step_leave, step_look, step_update, step_settle, step_close;
 
@@ -53,6 +55,21 @@ static void restore_ask(void *self, struct instant now, struct wallclock wall, s
 	out->call.unanswered_until = until;
 }
 
+/* The record is not as it was read: take what is there, and go on if it is still ours. */
+static const struct step *decide_afresh(struct item *item, const struct answer *answer)
+{
+	const struct record *record = &answer->journal->record;
+
+	if (!record->resource_id)
+		return end(item, ITEM_RESTORED, NULL);
+	item_set_record(item, record);
+	if (!item_is_ours(item))
+		return end(item, ITEM_HELD_BY_OTHERS, "another owner holds it");
+	if (++item->rounds > ROUNDS_MAX)
+		return item_fail_because(item, answer->now, "its record changed each time it was to be put back");
+	return &step_restore;
+}
+
 static const struct step *restore_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
@@ -70,7 +87,7 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 	case JOURNAL_ABSENT:
 		return end(item, ITEM_RESTORED, NULL);
 	default:
-		return end(item, ITEM_HELD_BY_OTHERS, "another owner holds it");
+		return decide_afresh(item, answer);
 	}
 }
 
@@ -107,14 +124,14 @@ static void look_ask(void *self, struct instant now, struct wallclock wall, stru
 	(void)now;
 	(void)wall;
 	(void)arena;
-	item->changing = true;
+	item_set_changing(item, true);
 	item_ask_look(item, item->look_due, out);
 }
 
 static const struct step *close_as(struct item *item, enum item_state state, const char *reason)
 {
 	item->ends_as = state;
-	item->changing = false;
+	item_set_changing(item, false);
 	item_become(item, ITEM_RESTORING, reason);
 	return &step_close;
 }
@@ -124,7 +141,7 @@ static const struct step *judge_subnets_gone(struct item *item, struct instant n
 {
 	if (item_absence_believed(item, now))
 		return close_as(item, ITEM_GONE, "every subnet that was taken out has been deleted since");
-	item->changing = false;
+	item_set_changing(item, false);
 	item->evacuation->observe_due = instant_after(item->look_due, -SUBNETS_AGAIN_MS);
 	return &step_look;
 }
@@ -142,7 +159,7 @@ static const struct step *judge_back(struct item *item, struct instant now)
 	case SETTLING_PENDING:
 		break;
 	}
-	item->changing = false;
+	item_set_changing(item, false);
 	item_become(item, ITEM_RESTORING, why);
 	return &step_settle;
 }
@@ -154,7 +171,7 @@ static const struct step *judge_restoring(struct item *item, struct instant now)
 	if (!item->looked) {
 		if (item_absence_believed(item, now))
 			return close_as(item, ITEM_GONE, "it no longer exists");
-		item->changing = false;
+		item_set_changing(item, false);
 		return &step_look;
 	}
 	arena_reset(&item->decision_arena);
@@ -181,8 +198,8 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 		return item_fail(item, answer);
 	item_keep_look(item, answer);
 	item->absent_since = since;
-	if (++item->rounds > 24)
-		return item_fail_because(item, answer->now, "it was looked at twenty-four times without getting on");
+	if (++item->rounds > ROUNDS_MAX)
+		return item_fail_because(item, answer->now, "it was looked at again and again without getting on");
 	return judge_restoring(item, answer->now);
 }
 
@@ -205,7 +222,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
 
-	item->changing = false;
+	item_set_changing(item, false);
 	item->look_due = answer->now;
 	item->absent_since = (struct instant){0};
 	if (!answer->error)

@@ -268,12 +268,12 @@ static void tell_observation(struct evacuation *evacuation)
 
 /* Evacuating. */
 
+/* Nothing is at work, and nothing waits to be begun. */
 static bool all_at_rest(const struct evacuation *evacuation)
 {
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (!item_at_rest(item) || item->state == ITEM_PLANNED)
-			return false;
-	return true;
+	const struct items *items = &evacuation->items;
+
+	return items->running == 0 && items_in_state(items, ITEM_PLANNED) == 0 && items_in_state(items, ITEM_WAITING) == 0;
 }
 
 static void started(struct evacuation *evacuation)
@@ -297,10 +297,10 @@ static void turn_plan_only(struct evacuation *evacuation)
 static void turn_nodes(struct evacuation *evacuation)
 {
 	plan_take_nodes(evacuation);
-	if (!plan_needs_finalizer(evacuation) || !admit_finalizer(evacuation, true))
-		return;
-	started(evacuation);
-	plan_start_nodes(evacuation);
+	if (plan_needs_finalizer(evacuation) && admit_finalizer(evacuation, true)) {
+		started(evacuation);
+		plan_start(evacuation);
+	}
 }
 
 static void turn_aws(struct evacuation *evacuation)
@@ -309,16 +309,12 @@ static void turn_aws(struct evacuation *evacuation)
 		return;
 	observe_if_due(evacuation, true);
 	tell_observation(evacuation);
-	if (!evacuation->facts || !plan_needs_finalizer(evacuation))
+	if (!evacuation->facts || !plan_needs_finalizer(evacuation) || !admit_finalizer(evacuation, true))
 		return;
-	if (!admit_finalizer(evacuation, true) || !admit_register(evacuation)) {
-		if (evacuation->registration_failures > 0)
-			stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
-		return;
-	}
-	started(evacuation);
-	plan_start_changes(evacuation);
-	plan_start_node_copies(evacuation);
+	if (admit_register(evacuation))
+		plan_start(evacuation);
+	else if (evacuation->registration_failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
 }
 
 static void judge_phase(struct evacuation *evacuation)
@@ -366,37 +362,35 @@ static bool abandoned(const struct evacuation *evacuation)
 	return text_equal(json_get_string(annotations, ABANDON_ANNOTATION), evacuation->manifest.uid);
 }
 
+/* From now on everything is put back: what was found for taking out is forgotten. */
+static void turn_round(struct evacuation *evacuation)
+{
+	evacuation->restoring = true;
+	evacuation->turning = true;
+	evacuation->nodes_due = true;
+	evacuation->observe_due = (struct instant){0};
+	observation_cancel(evacuation->observation);
+	evacuation->observation = NULL;
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		item_consider(item);
+}
+
 /* Every process that takes out has ended or been stopped. */
 static bool turned_round(struct evacuation *evacuation)
 {
 	bool all = true;
 
-	if (!evacuation->restoring && evacuation->observation) {
-		observation_cancel(evacuation->observation);
-		evacuation->observation = NULL;
-	}
-	if (!evacuation->restoring) {
-		evacuation->restoring = true;
-		evacuation->nodes_due = true;
-		evacuation->observe_due = (struct instant){0};
-		evacuation->verified = false;
-	}
+	if (!evacuation->restoring)
+		turn_round(evacuation);
+	if (!evacuation->turning)
+		return true;
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		if (item->direction == DIRECTION_OUT && process_running(&item->process) && !process_stop(&item->process))
 			all = false;
-	if (process_running(&evacuation->registration) && !evacuation->registered && !process_stop(&evacuation->registration))
+	if (process_running(&evacuation->registration) && !process_stop(&evacuation->registration))
 		all = false;
+	evacuation->turning = !all;
 	return all;
-}
-
-static size_t open_records(const struct evacuation *evacuation)
-{
-	size_t open = 0;
-
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (item->has_record || process_running(&item->process))
-			open++;
-	return open;
 }
 
 static bool facts_have_ours(const struct evacuation *evacuation)
@@ -441,8 +435,8 @@ static bool restore_aws(struct evacuation *evacuation)
 	tell_observation(evacuation);
 	if (!evacuation->facts || !evacuation->observed_for_restore)
 		return false;
-	plan_start_restores(evacuation);
-	if (open_records(evacuation) > 0)
+	plan_start_restores(evacuation, true);
+	if (evacuation->items.records > 0 || evacuation->items.running > 0)
 		return false;
 	return verify_nothing_left(evacuation) && admit_unregister(evacuation);
 }
@@ -476,7 +470,7 @@ static void turn_restoring(struct evacuation *evacuation)
 		return;
 	}
 	nodes_back = plan_take_held_nodes(evacuation) == 0;
-	plan_start_node_restores(evacuation);
+	plan_start_restores(evacuation, false);
 	aws_back = restore_aws(evacuation);
 	if (nodes_back && aws_back)
 		let_go(evacuation);
@@ -509,8 +503,11 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 	struct instant times[] = {evacuation->observe_due, evacuation->status_due, evacuation->finalizer_due,
 	                          evacuation->registration_due,
 	                          evacuation->place ? evacuation->place->table_due : otherwise};
-	struct instant due = plan_due(evacuation, otherwise);
+	struct instant due = otherwise;
+	struct instant retry = evacuation->items.retry_due;
 
+	if (retry.ms)
+		due = instant_earlier(due, retry);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (!instant_reached(times[i], now))
 			due = instant_earlier(due, times[i]);

@@ -65,6 +65,7 @@ struct evacuation {
 	struct instant status_sent_at;
 	bool touched; /* something that the status shows has changed since it was built */
 	bool restoring; /* turned round: the object is being deleted. Never back */
+	bool turning;   /* restoring: what takes out has not all come to its end yet */
 	bool verified;  /* restoring: read once more, and no record of ours was left */
 	struct error observe_error; /* why the last observation failed; kind ERROR_NONE = it did not */
 };

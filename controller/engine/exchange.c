@@ -28,21 +28,84 @@ struct exchange *exchange_new(struct engine *engine, exchange_hear hear, void *s
 	arena_init(&exchange->arena, "exchange", EXCHANGE_ARENA_MAX);
 	exchange->hear = hear;
 	exchange->self = self;
-	exchange->previous = engine->last_exchange;
-	if (exchange->previous)
-		exchange->previous->next = exchange;
-	else
-		engine->exchanges = exchange;
-	engine->last_exchange = exchange;
+	exchange->next = engine->exchanges;
+	if (exchange->next)
+		exchange->next->previous = exchange;
+	engine->exchanges = exchange;
 	return exchange;
+}
+
+/* The lines. */
+
+static bool counts_for_kube(const struct exchange *exchange)
+{
+	return !exchange->ask.urgent && exchange->ask.what == ASK_HTTP && !exchange->ask.place;
+}
+
+static struct ready_line *line_of(struct engine *engine, const struct exchange *exchange)
+{
+	return counts_for_kube(exchange) ? &engine->ready_kube : &engine->ready;
+}
+
+static void line_append(struct ready_line *line, struct exchange *exchange)
+{
+	exchange->ready_next = NULL;
+	exchange->ready_previous = line->last;
+	if (line->last)
+		line->last->ready_next = exchange;
+	else
+		line->first = exchange;
+	line->last = exchange;
+}
+
+static void line_remove(struct ready_line *line, struct exchange *exchange)
+{
+	if (exchange->ready_next)
+		exchange->ready_next->ready_previous = exchange->ready_previous;
+	else
+		line->last = exchange->ready_previous;
+	if (exchange->ready_previous)
+		exchange->ready_previous->ready_next = exchange->ready_next;
+	else
+		line->first = exchange->ready_next;
+}
+
+static void unqueue(struct engine *engine, struct exchange *exchange)
+{
+	if (exchange->where == EXCHANGE_WAITING)
+		waiting_remove(&engine->waiting, exchange);
+	else if (exchange->where == EXCHANGE_READY)
+		line_remove(line_of(engine, exchange), exchange);
+	exchange->where = EXCHANGE_NOWHERE;
+}
+
+static void enqueue(struct engine *engine, struct exchange *exchange)
+{
+	exchange->state = EXCHANGE_QUEUED;
+	if (instant_reached(exchange->ask.due, engine_now(engine))) {
+		exchange->where = EXCHANGE_READY;
+		line_append(line_of(engine, exchange), exchange);
+	} else {
+		exchange->where = EXCHANGE_WAITING;
+		waiting_add(&engine->waiting, exchange);
+	}
+}
+
+static void take_due(struct engine *engine, struct instant now)
+{
+	struct exchange *exchange;
+
+	while ((exchange = waiting_first(&engine->waiting)) && instant_reached(exchange->ask.due, now)) {
+		unqueue(engine, exchange);
+		enqueue(engine, exchange);
+	}
 }
 
 static void exchange_free(struct engine *engine, struct exchange *exchange)
 {
+	unqueue(engine, exchange);
 	if (exchange->next)
 		exchange->next->previous = exchange->previous;
-	else
-		engine->last_exchange = exchange->previous;
 	if (exchange->previous)
 		exchange->previous->next = exchange->next;
 	else
@@ -53,13 +116,8 @@ static void exchange_free(struct engine *engine, struct exchange *exchange)
 
 void exchange_queue(struct engine *engine, struct exchange *exchange)
 {
-	exchange->state = EXCHANGE_QUEUED;
+	enqueue(engine, exchange);
 	engine->moved = true;
-}
-
-static bool counts_for_kube(const struct exchange *exchange)
-{
-	return !exchange->ask.urgent && exchange->ask.what == ASK_HTTP && !exchange->ask.place;
 }
 
 static void leave_flight(struct engine *engine, struct exchange *exchange)
@@ -86,6 +144,7 @@ void exchange_cancel(struct engine *engine, struct exchange *exchange)
 void exchange_tell(struct engine *engine, struct exchange *exchange, const struct answer *answer)
 {
 	leave_flight(engine, exchange);
+	unqueue(engine, exchange);
 	exchange->state = EXCHANGE_ENDED;
 	engine->told++;
 	engine->moved = true;
@@ -193,17 +252,15 @@ static void send(struct engine *engine, struct exchange *exchange, struct instan
 		prepare_kube(engine, exchange);
 	if (request->max_response_bytes == 0)
 		request->max_response_bytes = RESPONSE_MAX;
+	/* A lease may have run out while the request was being made: sign, then check, then send. */
+	if (exchange->ask.effect && !engine_may_act(engine))
+		return;
+	unqueue(engine, exchange);
 	exchange->attempts++;
 	exchange->sent_at = now;
 	exchange->state = EXCHANGE_IN_FLIGHT;
 	if (counts_for_kube(exchange))
 		engine->kube_in_flight++;
-	/* A lease may have run out while the request was being made: sign, then check, then send. */
-	if (exchange->ask.effect && !engine_may_act(engine)) {
-		leave_flight(engine, exchange);
-		exchange->state = EXCHANGE_QUEUED;
-		return;
-	}
 	exchange->call = engine->client->submit(engine->client, &exchange->arena, request, exchange);
 }
 
@@ -234,12 +291,7 @@ static bool same_look(const struct exchange *a, const struct exchange *b)
 	       a->ask.item->evacuation == b->ask.item->evacuation;
 }
 
-static bool look_is_due(const struct exchange *exchange, struct instant now)
-{
-	return exchange->state == EXCHANGE_QUEUED && exchange->ask.what == ASK_LOOK && instant_reached(exchange->ask.due, now);
-}
-
-static void gather_look(struct engine *engine, struct exchange *first, struct instant now)
+static void gather_look(struct engine *engine, struct exchange *first)
 {
 	size_t max = first->ask.item->actuator->look_max;
 	struct exchange *gathered[128];
@@ -247,11 +299,13 @@ static void gather_look(struct engine *engine, struct exchange *first, struct in
 
 	if (max > sizeof(gathered) / sizeof(gathered[0]))
 		max = sizeof(gathered) / sizeof(gathered[0]);
-	for (struct exchange *other = first; other && count < max; other = other->next)
-		if (look_is_due(other, now) && same_look(first, other))
+	for (struct exchange *other = first; other && count < max; other = other->ready_next)
+		if (other->ask.what == ASK_LOOK && same_look(first, other))
 			gathered[count++] = other;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		unqueue(engine, gathered[i]);
 		gathered[i]->state = EXCHANGE_LOOKING;
+	}
 	inquiry_look(engine, gathered, count);
 }
 
@@ -265,7 +319,7 @@ static bool dispatch_one(struct engine *engine, struct exchange *exchange, struc
 		exchange_tell(engine, exchange, &answer);
 		return true;
 	case ASK_LOOK:
-		gather_look(engine, exchange, now);
+		gather_look(engine, exchange);
 		return true;
 	case ASK_HTTP:
 	case ASK_JOURNAL:
@@ -274,32 +328,54 @@ static bool dispatch_one(struct engine *engine, struct exchange *exchange, struc
 	return false;
 }
 
+/* What cannot go yet stays in its line, or goes back to wait when a later time was set. */
+static bool dispatch_line(struct engine *engine, struct ready_line *line, struct instant now)
+{
+	uint64_t told = engine->told;
+	bool moved = false;
+
+	for (struct exchange *exchange = line->first; exchange;) {
+		struct exchange *next = exchange->ready_next;
+		bool look = exchange->ask.what == ASK_LOOK;
+
+		if (line == &engine->ready_kube && engine->kube_in_flight >= KUBE_IN_FLIGHT_MAX)
+			break;
+		moved |= dispatch_one(engine, exchange, now);
+		if (engine->told != told) /* whoever was told may have ended any exchange, the next one too */
+			return true;
+		if (!look && exchange->where == EXCHANGE_READY && !instant_reached(exchange->ask.due, now)) {
+			unqueue(engine, exchange);
+			enqueue(engine, exchange);
+		}
+		exchange = look ? line->first : next; /* a look has taken others with it */
+	}
+	return moved;
+}
+
 bool exchange_dispatch(struct engine *engine)
 {
 	struct instant now = engine_now(engine);
 	uint64_t told = engine->told;
-	bool moved = false;
-	struct exchange *next;
+	bool moved;
 
-	for (struct exchange *exchange = engine->exchanges; exchange; exchange = next) {
-		next = exchange->next;
-		if (exchange->state != EXCHANGE_QUEUED || !instant_reached(exchange->ask.due, now))
-			continue;
-		moved |= dispatch_one(engine, exchange, now);
-		if (engine->told != told) /* whoever was told may have ended any exchange, the next one too */
-			return true;
-	}
+	take_due(engine, now);
+	moved = dispatch_line(engine, &engine->ready, now);
+	if (engine->told == told)
+		moved |= dispatch_line(engine, &engine->ready_kube, now);
 	return moved;
 }
 
 void exchange_dispatch_urgent(struct engine *engine)
 {
 	struct instant now = engine_now(engine);
+	struct exchange *next;
 
-	for (struct exchange *exchange = engine->exchanges; exchange; exchange = exchange->next)
-		if (exchange->state == EXCHANGE_QUEUED && exchange->ask.urgent && exchange->ask.what == ASK_HTTP && !exchange->hear_chunk &&
-		    instant_reached(exchange->ask.due, now))
+	take_due(engine, now);
+	for (struct exchange *exchange = engine->ready.first; exchange; exchange = next) {
+		next = exchange->ready_next;
+		if (exchange->ask.urgent && !exchange->hear_chunk)
 			send(engine, exchange, now);
+	}
 }
 
 void exchange_cancel_all(struct engine *engine)
@@ -311,16 +387,14 @@ void exchange_cancel_all(struct engine *engine)
 			exchange->state = EXCHANGE_ENDED;
 		exchange_cancel(engine, exchange);
 	}
+	waiting_done(&engine->waiting);
 }
 
 struct instant exchange_due(const struct engine *engine, struct instant otherwise)
 {
-	struct instant due = otherwise;
+	const struct exchange *first = waiting_first(&engine->waiting);
 
-	for (const struct exchange *exchange = engine->exchanges; exchange; exchange = exchange->next)
-		if (exchange->state == EXCHANGE_QUEUED && !instant_reached(exchange->ask.due, engine_now(engine)))
-			due = instant_earlier(due, exchange->ask.due);
-	return due;
+	return first ? instant_earlier(otherwise, first->ask.due) : otherwise;
 }
 
 size_t exchange_effects_in_flight(const struct engine *engine)
@@ -376,8 +450,8 @@ static bool repeat(struct engine *engine, struct exchange *exchange, const struc
 			return false;
 	}
 	leave_flight(engine, exchange);
-	exchange->state = EXCHANGE_QUEUED;
 	exchange->ask.due = instant_after(now, requeue.delay_ms);
+	enqueue(engine, exchange);
 	log_event(LOG_DEBUG, "call is repeated", "operation", exchange->ask.request.operation, "error", error->message, NULL);
 	return true;
 }
@@ -396,14 +470,13 @@ static bool hear_journal(struct engine *engine, struct exchange *exchange, const
 	if (heard && needs_read) {
 		exchange->reading = true;
 		exchange->ask.request = (struct http_request){0};
-		leave_flight(engine, exchange);
-		exchange->state = EXCHANGE_QUEUED;
+		enqueue(engine, exchange);
 		return false;
 	}
 	if (!heard && error->kind == ERROR_ABSENT) {
 		place_table_lost(exchange->ask.place, error);
 		exchange->ask.due = exchange->ask.place->table_due; /* it waits for the table */
-		exchange->state = EXCHANGE_QUEUED;
+		enqueue(engine, exchange);
 		return false;
 	}
 	if (!heard)

@@ -58,9 +58,21 @@ typedef void (*exchange_hear_chunk)(void *self, struct exchange *exchange, const
 
 enum exchange_state { EXCHANGE_NEW, EXCHANGE_QUEUED, EXCHANGE_LOOKING, EXCHANGE_IN_FLIGHT, EXCHANGE_ENDED };
 
+/* Where a queued exchange stands: waiting for its time, or in the line of its class. */
+enum exchange_place { EXCHANGE_NOWHERE, EXCHANGE_WAITING, EXCHANGE_READY };
+
+struct ready_line {
+	struct exchange *first;
+	struct exchange *last;
+};
+
 struct exchange {
 	struct exchange *next;
 	struct exchange *previous;
+	enum exchange_place where;
+	size_t waiting_index;
+	struct exchange *ready_next;
+	struct exchange *ready_previous;
 	struct arena arena;
 	struct ask ask;
 	exchange_hear hear;

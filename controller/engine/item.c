@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evacuation.h"
+#include "nodes/eks_node.h"
 #include "state.h"
 
 #define ITEM_ARENA_MAX (16u << 20)
@@ -37,9 +38,110 @@ void items_init(struct items *items)
 	items->last = &items->first;
 }
 
+bool item_is_node(const struct item *item)
+{
+	return item->actuator == &eks_node;
+}
+
+static struct items *items_of(const struct item *item)
+{
+	return &item->evacuation->items;
+}
+
+static void line_append(struct item_line *line, struct item *item)
+{
+	item->next_considered = NULL;
+	if (line->last)
+		line->last->next_considered = item;
+	else
+		line->first = item;
+	line->last = item;
+}
+
+void item_consider(struct item *item)
+{
+	item->evacuation->engine->moved = true;
+	if (item->considered)
+		return;
+	item->considered = true;
+	line_append(&items_of(item)->considered[item_is_node(item)], item);
+}
+
+void item_consider_later(struct item *item)
+{
+	if (item->considered)
+		return;
+	item->considered = true;
+	line_append(&items_of(item)->later, item);
+}
+
+void items_take_later(struct items *items)
+{
+	struct item_line *line = &items->considered[true];
+
+	if (!items->later.first)
+		return;
+	if (line->last)
+		line->last->next_considered = items->later.first;
+	else
+		line->first = items->later.first;
+	line->last = items->later.last;
+	items->later = (struct item_line){0};
+}
+
+struct item *items_next_considered(struct items *items, bool node)
+{
+	struct item_line *line = &items->considered[node];
+	struct item *item = line->first;
+
+	if (!item)
+		return NULL;
+	line->first = item->next_considered;
+	if (!line->first)
+		line->last = NULL;
+	item->considered = false;
+	return item;
+}
+
+void items_retry_at(struct items *items, struct instant due)
+{
+	if (!items->retry_due.ms || due.ms < items->retry_due.ms)
+		items->retry_due = due;
+}
+
+void items_consider_retries(struct items *items, struct instant now)
+{
+	if (!items->retry_due.ms || !instant_reached(items->retry_due, now))
+		return;
+	items->retry_due = (struct instant){0};
+	for (struct item *item = items->first; item; item = item->next) {
+		if (!item->retry_at.ms)
+			continue;
+		if (instant_reached(item->retry_at, now)) {
+			item->retry_at = (struct instant){0};
+			item_consider(item);
+		} else {
+			items_retry_at(items, item->retry_at);
+		}
+	}
+}
+
+size_t items_in_state(const struct items *items, enum item_state state)
+{
+	return items->states[0][state] + items->states[1][state];
+}
+
+void item_set_changing(struct item *item, bool changing)
+{
+	if (item->changing == changing)
+		return;
+	item->changing = changing;
+	items_of(item)->changing += changing ? 1 : (size_t)-1;
+	item->evacuation->engine->moved = true;
+}
+
 static void item_free(struct item *item)
 {
-	process_abort(&item->process);
 	inquiry_release(item->inquiry);
 	arena_done(&item->decision_arena);
 	arena_done(&item->arena);
@@ -85,6 +187,8 @@ struct item *items_add(struct items *items, struct evacuation *evacuation, const
 	*items->last = item;
 	items->last = &item->next;
 	items->count++;
+	items->states[item_is_node(item)][item->state]++;
+	item_consider(item);
 	evacuation_touch(evacuation);
 	return item;
 }
@@ -96,10 +200,14 @@ void item_become(struct item *item, enum item_state state, const char *reason)
 	snprintf(cut, sizeof(cut), "%s", reason ? reason : "");
 	if (item->state == state && strcmp(item->reason, cut) == 0)
 		return;
-	if (item->state != state)
+	if (item->state != state) {
 		item->at = engine_wall(item->evacuation->engine);
+		items_of(item)->states[item_is_node(item)][item->state]--;
+		items_of(item)->states[item_is_node(item)][state]++;
+	}
 	item->state = state;
 	memcpy(item->reason, cut, sizeof(cut));
+	item_consider(item);
 	evacuation_touch(item->evacuation);
 }
 
@@ -116,9 +224,18 @@ static void item_repack(struct item *item, const struct record *record)
 	item->arena = fresh;
 }
 
+void item_mark_record(struct item *item, bool has)
+{
+	if (item->has_record == has)
+		return;
+	item->has_record = has;
+	items_of(item)->records += has ? 1 : (size_t)-1;
+	item_consider(item);
+}
+
 void item_set_record(struct item *item, const struct record *record)
 {
-	item->has_record = record != NULL;
+	item_mark_record(item, record != NULL);
 	if (record) {
 		item->change.removed = record->removed;
 		if (record->order.count)
@@ -129,21 +246,23 @@ void item_set_record(struct item *item, const struct record *record)
 		item->record = (struct record){0};
 }
 
-bool item_at_rest(const struct item *item)
+static void item_ended(void *self)
 {
-	if (process_running(&item->process))
-		return false;
-	return item->state != ITEM_WAITING && item->state != ITEM_APPLYING && item->state != ITEM_RESTORING;
+	struct item *item = self;
+
+	items_of(item)->running--;
+	item_set_changing(item, false);
+	item_consider(item);
 }
 
 void item_start(struct item *item, enum direction direction, const struct step *first)
 {
 	item->direction = direction;
-	item->changing = false;
+	items_of(item)->running++;
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};
 	item->applied_at = (struct instant){0};
 	item->updates = 0;
 	item->rounds = 0;
-	process_start(&item->process, item->evacuation->engine, item, first);
+	process_start(&item->process, item->evacuation->engine, item, first, item_ended);
 }

@@ -31,6 +31,8 @@ const char *item_state_name(enum item_state state);
 
 struct item {
 	struct item *next;        /* all items of the evacuation, in order of appearance */
+	struct item *next_considered; /* in the line of those that may be begun */
+	bool considered;
 	struct item *next_hashed; /* in its bucket */
 	struct evacuation *evacuation;
 	const struct actuator *actuator;
@@ -67,11 +69,24 @@ struct item {
 
 #define ITEM_BUCKETS 1024
 
+struct item_line {
+	struct item *first;
+	struct item *last;
+};
+
+/* Counts are kept where they change, so that a turn costs the same with ten items and ten thousand. */
 struct items {
 	struct item *first;
 	struct item **last;
 	struct item *buckets[ITEM_BUCKETS];
 	size_t count;
+	struct item_line considered[2]; /* [is a node]: state, record or process has changed: may something be begun on them? */
+	struct item_line later;         /* nodes: considered, but it may not be begun yet */
+	size_t states[2][ITEM_STATES]; /* [is a node] */
+	size_t records;                /* items with an open record of ours */
+	size_t running;                /* processes at work */
+	size_t changing;               /* AWS items between their read and the answer of their update */
+	struct instant retry_due;      /* the earliest time to try something again; 0 = none */
 };
 
 void items_init(struct items *items);
@@ -82,13 +97,36 @@ struct item *items_add(struct items *items, struct evacuation *evacuation, const
 /* The one place that assigns the state. `reason` NULL = none; cut to its field. */
 void item_become(struct item *item, enum item_state state, const char *reason);
 
+/* Is a record of ours open? */
+void item_mark_record(struct item *item, bool has);
+
 /* Take over what the journal says, copied. NULL = there is none. */
 void item_set_record(struct item *item, const struct record *record);
 
 /* Begin a process on it, from its first step. */
 void item_start(struct item *item, enum direction direction, const struct step *first);
 
-/* It has come to where nothing more is to be done for now. */
-bool item_at_rest(const struct item *item);
+/* Between its read and the answer of its update: counts against maxInFlight. */
+void item_set_changing(struct item *item, bool changing);
+
+bool item_is_node(const struct item *item);
+
+/* Put it in the line of those that may be begun. */
+void item_consider(struct item *item);
+
+/* A node on which nothing may be begun yet: back to the end of the line with items_take_later, without another turn of the engine. */
+void item_consider_later(struct item *item);
+void items_take_later(struct items *items);
+
+/* The next of that line, taken out; NULL when it is empty. */
+struct item *items_next_considered(struct items *items, bool node);
+
+/* Something is to be tried again then. */
+void items_retry_at(struct items *items, struct instant due);
+
+/* Consider all again whose time to try again has come. */
+void items_consider_retries(struct items *items, struct instant now);
+
+size_t items_in_state(const struct items *items, enum item_state state);
 
 #endif

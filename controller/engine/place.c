@@ -82,6 +82,7 @@ static void create_ask(void *self, struct instant now, struct wallclock wall, st
 	(void)wall;
 	ask_table(place, out, now, 0);
 	out->effect = true;
+	out->once = true; /* "in use" means that somebody was faster: nothing to wait for */
 	dynamodb_ask_create(arena, place->engine->settings->table, &out->request);
 }
 
@@ -128,7 +129,7 @@ bool place_table(struct place *place)
 
 	if (place->table_ready || process_running(&place->table_process) || !instant_reached(place->table_due, now))
 		return place->table_ready;
-	process_start(&place->table_process, place->engine, place, &step_describe);
+	process_start(&place->table_process, place->engine, place, &step_describe, NULL);
 	return false;
 }
 

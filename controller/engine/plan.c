@@ -5,11 +5,6 @@
 #include "nodes/eks_node.h"
 #include "state.h"
 
-static bool is_node(const struct item *item)
-{
-	return item->actuator == &eks_node;
-}
-
 static const struct selector *selector_of(const struct evacuation *evacuation, const char *kind)
 {
 	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
@@ -198,7 +193,7 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 static void take_gone_nodes(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
-		if (is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE && !evacuation->restoring &&
+		if (item_is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE && !evacuation->restoring &&
 		    !cluster_node(evacuation->engine, item->change.name))
 			item_become(item, ITEM_GONE, "the node no longer exists");
 }
@@ -254,13 +249,16 @@ static void take_held_node(struct evacuation *evacuation, const struct scope *sc
 
 size_t plan_take_held_nodes(struct evacuation *evacuation)
 {
-	size_t held = 0;
-
 	due_nodes(evacuation, take_held_node);
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (is_node(item) && (process_running(&item->process) || item->state == ITEM_RESTORING || item->state == ITEM_FAILED))
-			held++;
-	return held;
+	return evacuation->items.states[true][ITEM_RESTORING] + evacuation->items.states[true][ITEM_FAILED];
+}
+
+bool plan_needs_finalizer(const struct evacuation *evacuation)
+{
+	const struct items *items = &evacuation->items;
+	size_t nothing = items_in_state(items, ITEM_REFUSED) + items_in_state(items, ITEM_GONE);
+
+	return evacuation->manifest.finalizer || items->records > 0 || items->count > nothing;
 }
 
 /* What may begin. */
@@ -270,129 +268,105 @@ static bool retry_reached(const struct item *item)
 	return instant_reached(item->retry_at, engine_now(item->evacuation->engine));
 }
 
-static bool wants_start(const struct item *item)
+static bool wants_out(const struct item *item)
 {
-	if (process_running(&item->process))
-		return false;
 	return item->state == ITEM_PLANNED || (item->state == ITEM_FAILED && retry_reached(item));
 }
 
-bool plan_needs_finalizer(const struct evacuation *evacuation)
-{
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (item->has_record || (item->state != ITEM_REFUSED && item->state != ITEM_GONE))
-			return true;
-	return evacuation->manifest.finalizer;
-}
-
-void plan_start_nodes(struct evacuation *evacuation)
-{
-	for (struct item *item = evacuation->items.first; item; item = item->next) {
-		if (!is_node(item) || process_running(&item->process))
-			continue;
-		if (item->excluded)
-			item_start(item, DIRECTION_BACK, change_node_back_first);
-		else if (wants_start(item))
-			item_start(item, DIRECTION_OUT, change_node_out_first);
-		item->excluded = false;
-	}
-}
-
-void plan_start_node_copies(struct evacuation *evacuation)
-{
-	for (struct item *item = evacuation->items.first; item; item = item->next)
-		if (is_node(item) && !item->has_record && item->state == ITEM_SETTLED && !process_running(&item->process) &&
-		    retry_reached(item))
-			item_start(item, DIRECTION_OUT, change_node_copy_first);
-}
-
 /* After a start that found something half done, one at a time until one has finished: a crash loop always gets on. */
-static size_t room(const struct evacuation *evacuation)
+static bool room(const struct evacuation *evacuation)
 {
 	size_t max = evacuation->engine->proved ? (size_t)evacuation->manifest.max_in_flight : 1;
-	size_t busy = 0;
 
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (!is_node(item) && process_running(&item->process) && item->changing)
-			busy++;
-	return busy < max ? max - busy : 0;
+	return evacuation->items.changing < max;
 }
 
-void plan_start_changes(struct evacuation *evacuation)
+static void start_changing(struct item *item, enum direction direction, const struct step *first)
 {
-	size_t left = room(evacuation);
+	item->excluded = false;
+	item_start(item, direction, first);
+	item_set_changing(item, true);
+}
 
-	for (struct item *item = evacuation->items.first; item && left > 0; item = item->next) {
-		if (is_node(item) || process_running(&item->process))
-			continue;
-		if (item->excluded && item->has_record)
-			item_start(item, DIRECTION_BACK, change_restore_first);
-		else if (wants_start(item))
-			item_start(item, DIRECTION_OUT, change_evacuate_first);
-		else
-			continue;
+static void start_node(struct item *item, bool copies)
+{
+	if (item->excluded) {
 		item->excluded = false;
-		item->changing = true;
-		left--;
+		item_start(item, DIRECTION_BACK, change_node_back_first);
+	} else if (wants_out(item)) {
+		item_start(item, DIRECTION_OUT, change_node_out_first);
+	} else if (item->state == ITEM_SETTLED && !item->has_record) {
+		if (copies && retry_reached(item))
+			item_start(item, DIRECTION_OUT, change_node_copy_first);
+		else
+			item_consider_later(item);
 	}
 }
 
-static bool wants_restore(const struct item *item)
+static void start_aws(struct item *item)
 {
-	if (!item->has_record || process_running(&item->process))
-		return false;
-	return item->state != ITEM_FAILED || retry_reached(item);
+	if (item->excluded && item->has_record)
+		start_changing(item, DIRECTION_BACK, change_restore_first);
+	else if (wants_out(item))
+		start_changing(item, DIRECTION_OUT, change_evacuate_first);
 }
 
-void plan_start_restores(struct evacuation *evacuation)
+void plan_start(struct evacuation *evacuation)
 {
-	size_t left = room(evacuation);
+	struct items *items = &evacuation->items;
+	bool copies = evacuation->place && evacuation->place->table_ready && evacuation->registered;
+	struct item *item;
 
-	for (struct item *item = evacuation->items.first; item && left > 0; item = item->next) {
-		if (is_node(item) || !wants_restore(item))
-			continue;
-		item_start(item, DIRECTION_BACK, change_restore_first);
-		item->changing = true;
-		left--;
-	}
+	items_consider_retries(items, engine_now(evacuation->engine));
+	while ((item = items_next_considered(items, true)) != NULL)
+		if (!process_running(&item->process))
+			start_node(item, copies);
+	items_take_later(items);
+	while (evacuation->registered && room(evacuation) && (item = items_next_considered(items, false)) != NULL)
+		if (!process_running(&item->process))
+			start_aws(item);
 }
 
 /* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */
-static void start_node_restore(struct evacuation *evacuation, const struct scope *scope, struct item *item)
+static void start_node_restore(struct evacuation *evacuation, const struct scope *scope, struct item *item, bool aws)
 {
 	struct node_entry *entry = cluster_node(evacuation->engine, item->change.name);
 	struct change carried;
 
+	if (item->state == ITEM_REFUSED || (item->state == ITEM_FAILED && !retry_reached(item)))
+		return;
 	arena_reset(&item->decision_arena);
-	if (entry && entry->resource.id && eks_node.carries(scope, &entry->resource, &item->decision_arena, &carried))
+	if (entry && entry->resource.id && eks_node.carries(scope, &entry->resource, &item->decision_arena, &carried)) {
 		item_start(item, DIRECTION_BACK, change_node_back_first);
-	else if (item->has_record && evacuation->place && evacuation->place->table_ready)
-		item_start(item, DIRECTION_BACK, change_node_close_first);
-	else
+	} else if (item->has_record) {
+		if (aws)
+			item_start(item, DIRECTION_BACK, change_node_close_first);
+		else
+			item_consider_later(item);
+	} else {
 		item_become(item, entry ? ITEM_RESTORED : ITEM_GONE, entry ? NULL : "the node no longer exists");
-}
-
-void plan_start_node_restores(struct evacuation *evacuation)
-{
-	struct scope scope;
-
-	evacuation_node_scope(evacuation, &scope);
-	for (struct item *item = evacuation->items.first; item; item = item->next) {
-		if (!is_node(item) || process_running(&item->process) || item->state == ITEM_REFUSED)
-			continue;
-		if ((item->state == ITEM_RESTORED || item->state == ITEM_GONE) && !item->has_record)
-			continue;
-		if (item->state != ITEM_FAILED || retry_reached(item))
-			start_node_restore(evacuation, &scope, item);
 	}
 }
 
-struct instant plan_due(const struct evacuation *evacuation, struct instant otherwise)
+static void start_restore(struct item *item)
 {
-	struct instant due = otherwise;
+	if (item->has_record && (item->state != ITEM_FAILED || retry_reached(item)))
+		start_changing(item, DIRECTION_BACK, change_restore_first);
+}
 
-	for (const struct item *item = evacuation->items.first; item; item = item->next)
-		if (item->state == ITEM_FAILED && !process_running(&item->process) && !retry_reached(item))
-			due = instant_earlier(due, item->retry_at);
-	return due;
+void plan_start_restores(struct evacuation *evacuation, bool aws)
+{
+	struct items *items = &evacuation->items;
+	struct item *item;
+	struct scope scope;
+
+	items_consider_retries(items, engine_now(evacuation->engine));
+	evacuation_node_scope(evacuation, &scope);
+	while ((item = items_next_considered(items, true)) != NULL)
+		if (!process_running(&item->process))
+			start_node_restore(evacuation, &scope, item, aws);
+	items_take_later(items);
+	while (aws && room(evacuation) && (item = items_next_considered(items, false)) != NULL)
+		if (!process_running(&item->process))
+			start_restore(item);
 }

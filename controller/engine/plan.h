@@ -21,14 +21,12 @@ size_t plan_take_held_nodes(struct evacuation *evacuation);
 /* Is there anything that is out, or to be taken out? Then the object must not vanish unasked. */
 bool plan_needs_finalizer(const struct evacuation *evacuation);
 
-/* Begin what may begin, within maxInFlight. */
-void plan_start_nodes(struct evacuation *evacuation);
-void plan_start_changes(struct evacuation *evacuation);
-void plan_start_node_copies(struct evacuation *evacuation);
-void plan_start_restores(struct evacuation *evacuation);
-void plan_start_node_restores(struct evacuation *evacuation);
+/*
+ * Begin what may begin: nodes at once, AWS items within maxInFlight once the zone is registered, copies of nodes once the table is there.
+ */
+void plan_start(struct evacuation *evacuation);
 
-/* When a failed item is to be tried again. */
-struct instant plan_due(const struct evacuation *evacuation, struct instant otherwise);
+/* The same for putting back; `aws` false: nodes only. */
+void plan_start_restores(struct evacuation *evacuation, bool aws);
 
 #endif

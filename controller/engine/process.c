@@ -14,6 +14,8 @@ static void process_heard(void *self, struct exchange *exchange, const struct an
 	process->engine->moved = true;
 	if (process->step)
 		process_ask(process);
+	else if (process->ended)
+		process->ended(process->self);
 }
 
 static void process_ask(struct process *process)
@@ -26,9 +28,9 @@ static void process_ask(struct process *process)
 	exchange_queue(engine, exchange);
 }
 
-void process_start(struct process *process, struct engine *engine, void *self, const struct step *first)
+void process_start(struct process *process, struct engine *engine, void *self, const struct step *first, void (*ended)(void *self))
 {
-	*process = (struct process){.engine = engine, .self = self, .step = first};
+	*process = (struct process){.engine = engine, .self = self, .step = first, .ended = ended};
 	process_ask(process);
 }
 
@@ -54,4 +56,6 @@ void process_abort(struct process *process)
 	exchange_cancel(process->engine, process->exchange);
 	process->exchange = NULL;
 	process->step = NULL;
+	if (process->ended)
+		process->ended(process->self);
 }

@@ -19,9 +19,10 @@ struct process {
 	void *self;
 	const struct step *step; /* NULL = not running */
 	struct exchange *exchange;
+	void (*ended)(void *self); /* may be NULL: finished, stopped or aborted */
 };
 
-void process_start(struct process *process, struct engine *engine, void *self, const struct step *first);
+void process_start(struct process *process, struct engine *engine, void *self, const struct step *first, void (*ended)(void *self));
 
 bool process_running(const struct process *process);
 

@@ -12,6 +12,7 @@
 #include "kube/lease.h"
 #include "place.h"
 #include "process.h"
+#include "waiting.h"
 
 struct evacuation;
 
@@ -27,8 +28,10 @@ struct engine {
 	bool moved;         /* something changed in this turn: turn again before waiting */
 	uint64_t attempts;  /* numbers the journal's attempts of this process */
 
-	struct exchange *exchanges; /* all that have not ended, oldest first */
-	struct exchange *last_exchange;
+	struct exchange *exchanges; /* all that have not ended */
+	struct waiting waiting;     /* queued, not before their time */
+	struct ready_line ready;    /* queued and due: whatever does not go to the API server, and what is urgent */
+	struct ready_line ready_kube;
 	uint64_t told; /* answers given so far */
 	size_t kube_in_flight;
 	struct inquiry *looks; /* under way */

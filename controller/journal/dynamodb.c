@@ -117,8 +117,8 @@ static void with_claim(struct write *write, const char *base, const char *progre
 	if (write->call->unanswered_until.us == 0) {
 		write->condition = arena_printf(arena, "%s AND %s", base, progress);
 	} else if (read_later_claim(write->call)) {
-		write->condition = arena_printf(arena, "%s AND %s AND %s >= %s", base, progress, name(write, until),
-		                                claim(write));
+		write->condition =
+			arena_printf(arena, "%s AND %s AND %s >= %s", base, progress, name(write, until), claim(write));
 	} else {
 		const char *alias = name(write, until);
 
@@ -161,8 +161,8 @@ static void write_extend(struct write *write)
 
 	value(write, ":old", dynamodb_list(write->arena, &write->call->removed_old));
 	value(write, ":new", dynamodb_list(write->arena, &write->call->removed_new));
-	write->condition = arena_printf(write->arena, "%s AND %s AND %s = :old", not_restoring(write), i_own(write),
-	                                removed);
+	write->condition =
+		arena_printf(write->arena, "%s AND %s AND %s = :old", not_restoring(write), i_own(write), removed);
 	write->update = arena_printf(write->arena, "%s, %s = :new", stamped_as_mine(write, RECORD_INTENT), removed);
 }
 
@@ -172,9 +172,9 @@ static void write_redo(struct write *write)
 
 	value(write, ":one", dynamodb_integer(write->arena, 1));
 	value(write, ":zero", dynamodb_integer(write->arena, 0));
-	write->condition = arena_printf(write->arena, "%s AND %s AND NOT (%s = %s AND %s = %s)", not_restoring(write),
-	                                i_own(write), name(write, "attempt"), mine(write), name(write, "state"),
-	                                state_value(write, RECORD_INTENT));
+	write->condition =
+		arena_printf(write->arena, "%s AND %s AND NOT (%s = %s AND %s = %s)", not_restoring(write), i_own(write),
+	                 name(write, "attempt"), mine(write), name(write, "state"), state_value(write, RECORD_INTENT));
 	write->update = arena_printf(write->arena, "%s, %s = if_not_exists(%s, :zero) + :one",
 	                             stamped_as_mine(write, RECORD_INTENT), undone, undone);
 }
@@ -182,8 +182,8 @@ static void write_redo(struct write *write)
 static void write_done(struct write *write)
 {
 	const char *state = name(write, "state");
-	const char *base = arena_printf(write->arena, "%s = %s AND %s", name(write, "attempt"), mine(write),
-	                                not_restoring(write));
+	const char *base =
+		arena_printf(write->arena, "%s = %s AND %s", name(write, "attempt"), mine(write), not_restoring(write));
 	const char *progress;
 
 	if (write->call->done_state == RECORD_SETTLED)
@@ -203,8 +203,8 @@ static void write_leave(struct write *write)
 
 static void write_restore(struct write *write)
 {
-	const char *progress = arena_printf(write->arena, "(%s OR %s <> %s)", not_restoring(write), name(write, "attempt"),
-	                                    mine(write));
+	const char *progress =
+		arena_printf(write->arena, "(%s OR %s <> %s)", not_restoring(write), name(write, "attempt"), mine(write));
 
 	write->update = stamped_as_mine(write, RECORD_RESTORING);
 	with_claim(write, i_alone_own(write), progress);
@@ -214,10 +214,10 @@ static void write_close(struct write *write)
 {
 	const char *until = name(write, "unansweredUntil");
 
-	write->condition = arena_printf(write->arena,
-	                                "%s AND %s = %s AND %s = %s AND (attribute_not_exists(%s) OR %s < %s)",
-	                                i_alone_own(write), name(write, "state"), state_value(write, RECORD_RESTORING),
-	                                name(write, "attempt"), mine(write), until, until, now(write));
+	write->condition =
+		arena_printf(write->arena, "%s AND %s = %s AND %s = %s AND (attribute_not_exists(%s) OR %s < %s)",
+	                 i_alone_own(write), name(write, "state"), state_value(write, RECORD_RESTORING),
+	                 name(write, "attempt"), mine(write), until, until, now(write));
 }
 
 static const struct {

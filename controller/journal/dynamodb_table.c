@@ -208,7 +208,8 @@ static bool check_keys(const struct json *described, const struct json *index, c
 	if (!has_keys(described, "zoneId", "resourceId") || !keys_are_strings(described))
 		return error_set(error, ERROR_INPUT,
 		                 "table %s is not a journal: its keys must be zoneId (partition) and resourceId (sort), both "
-		                 "strings; name another table or make this one anew", table);
+		                 "strings; name another table or make this one anew",
+		                 table);
 	if (index == NULL)
 		return error_set(error, ERROR_INPUT, "table %s has no index %s", table, DYNAMODB_INDEX);
 	if (!has_keys(index, "resourceType", "zoneId") ||

@@ -48,9 +48,9 @@
  * A claim is `unanswered_until` of the call; a record only ever gets a later one. What is stored is stamped with the
  * time of the call.
  */
+#include "rules.h"
 #include "base/text.h"
 #include "journal/journal.h"
-#include "rules.h"
 
 static const char *const VERB_NAMES[] = {
 	[JOURNAL_INTENT] = "intent", [JOURNAL_JOIN] = "join",   [JOURNAL_EXTEND] = "extend",   [JOURNAL_REDO] = "redo",
@@ -58,15 +58,9 @@ static const char *const VERB_NAMES[] = {
 };
 
 static const char *const VERDICT_NAMES[] = {
-	[JOURNAL_DONE_NOW] = "done",
-	[JOURNAL_ALREADY] = "already",
-	[JOURNAL_EXISTS] = "exists",
-	[JOURNAL_FOREIGN] = "foreign",
-	[JOURNAL_RESTORING] = "restoring",
-	[JOURNAL_STILL_HELD] = "still-held",
-	[JOURNAL_LAST_OWNER] = "last-owner",
-	[JOURNAL_NOT_OURS] = "not-ours",
-	[JOURNAL_UNANSWERED] = "unanswered",
+	[JOURNAL_DONE_NOW] = "done",         [JOURNAL_ALREADY] = "already",     [JOURNAL_EXISTS] = "exists",
+	[JOURNAL_FOREIGN] = "foreign",       [JOURNAL_RESTORING] = "restoring", [JOURNAL_STILL_HELD] = "still-held",
+	[JOURNAL_LAST_OWNER] = "last-owner", [JOURNAL_NOT_OURS] = "not-ours",   [JOURNAL_UNANSWERED] = "unanswered",
 	[JOURNAL_ABSENT] = "absent",
 };
 
@@ -317,14 +311,9 @@ static void rule_close(struct judgement *j)
 }
 
 static void (*const RULES[])(struct judgement *judgement) = {
-	[JOURNAL_INTENT] = rule_intent,
-	[JOURNAL_JOIN] = rule_join,
-	[JOURNAL_EXTEND] = rule_extend,
-	[JOURNAL_REDO] = rule_redo,
-	[JOURNAL_DONE] = rule_done,
-	[JOURNAL_LEAVE] = rule_leave,
-	[JOURNAL_RESTORE] = rule_restore,
-	[JOURNAL_CLOSE] = rule_close,
+	[JOURNAL_INTENT] = rule_intent,   [JOURNAL_JOIN] = rule_join,   [JOURNAL_EXTEND] = rule_extend,
+	[JOURNAL_REDO] = rule_redo,       [JOURNAL_DONE] = rule_done,   [JOURNAL_LEAVE] = rule_leave,
+	[JOURNAL_RESTORE] = rule_restore, [JOURNAL_CLOSE] = rule_close,
 };
 
 void journal_rule(const struct journal_call *call, const struct record *found, struct arena *arena,

@@ -72,7 +72,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
 	return size * count;
 }
 
-/* Without a seek function curl cannot send a body twice, so that a request with one is never repeated behind our back. */
+/* Without a seek function curl cannot send a body twice: a request with one is never repeated behind our back. */
 static size_t on_upload(char *into, size_t size, size_t count, void *user)
 {
 	struct call *call = user;
@@ -183,7 +183,7 @@ static bool append(struct curl_slist **list, const char *string)
 	return true;
 }
 
-/* curl has no option for the name in the handshake: the URL gets that name, and the connection goes to the real host. */
+/* curl has no option for the name in the handshake: the URL gets it, and the connection goes to the real host. */
 static bool set_server_name(struct call *call, const char *name)
 {
 	struct arena *arena = call->reply.arena;

@@ -1,8 +1,9 @@
 /*
- * One call to curl: its options, what comes back, and its failure in words. Private to net, and the one place that includes curl.
+ * One call to curl: its options, what comes back, and its failure in words. Private to net, and the one place that
+ * includes curl.
  *
- * A request with a body is never sent twice: curl would repeat one on a fresh connection when a pooled one breaks before the
- * first byte of the answer, but it cannot rewind our body. One without a body (GET, HEAD, DELETE) it may repeat.
+ * A request with a body is never sent twice: curl would repeat one on a fresh connection when a pooled one breaks
+ * before the first byte of the answer, but it cannot rewind our body. One without a body it may repeat.
  */
 #ifndef NET_CALL_H
 #define NET_CALL_H
@@ -49,7 +50,7 @@ bool call_is_told_in_chunks(const struct call *call);
 
 int32_t call_deadline_ms(const struct call *call);
 
-/* Sets the options of `easy`. `system_ca_file` may be NULL: curl's own defaults. False: call_failure with CURLE_OK says why. */
+/* Sets the options of `easy`. `system_ca_file` NULL: curl's default. False: call_failure with CURLE_OK says why. */
 bool call_set_up(struct call *call, const char *user_agent, const char *system_ca_file);
 
 /* Why the call failed. */

@@ -1,9 +1,10 @@
 /*
- * An answer while it comes in: header lines and body bytes in, an http_response out. Private to net; knows HTTP, not curl.
+ * An answer while it comes in: header lines and body bytes in, an http_response out. Private to net; knows HTTP, not
+ * curl.
  *
- * Bounds: headers 64 KiB, interim answers included; a body of max_body_bytes. What is over ends in `error` (ERROR_LIMIT), what
- * is not HTTP in ERROR_MALFORMED; from then on nothing more is taken.
- * Ownership: headers live in the arena; the body is the reply's until reply_take_body or reply_done.
+ * Bounds: headers 64 KiB, interim answers included; a body of max_body_bytes. What is over ends in `error`
+ * (ERROR_LIMIT), what is not HTTP in ERROR_MALFORMED; from then on nothing more is taken. Ownership: headers live in
+ * the arena; the body is the reply's until reply_take_body or reply_done.
  */
 #ifndef NET_REPLY_H
 #define NET_REPLY_H

@@ -1,6 +1,6 @@
 /*
- * A listening socket from an address as a person writes it: "127.0.0.1:8080", ":8080", "[::1]:8080". Numbers only, no names.
- * Private to web.
+ * A listening socket from an address as a person writes it: "127.0.0.1:8080", ":8080", "[::1]:8080". Numbers only, no
+ * names. Private to web.
  */
 #ifndef WEB_LISTEN_H
 #define WEB_LISTEN_H

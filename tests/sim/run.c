@@ -66,6 +66,7 @@ static void die(struct run *run)
 {
 	engine_free(run->engine);
 	run->engine = NULL;
+	run->deaths++;
 	world_revive(run->world);
 }
 

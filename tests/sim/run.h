@@ -17,6 +17,7 @@ struct run {
 	struct engine *engine; /* NULL between two lives, and after its end */
 	char identity[64];
 	unsigned lives;
+	unsigned deaths; /* by world_kill_at */
 	bool ended;    /* the engine came to its own end */
 	int exit_code; /* then */
 };

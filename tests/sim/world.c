@@ -216,6 +216,18 @@ void world_revive(struct world *world)
 	world_advance(world, 1000 + sim_chance(world, 2000));
 }
 
+void world_kube_outage(struct world *world, int64_t ms)
+{
+	sim_note(world, "the API server is out of reach for %lld ms", (long long)ms);
+	world->kube_back = instant_after(world->now, ms);
+}
+
+void world_aws_outage(struct world *world, int64_t ms)
+{
+	sim_note(world, "AWS is out of reach for %lld ms", (long long)ms);
+	world->aws_back = instant_after(world->now, ms);
+}
+
 const char *world_fault_name(enum world_fault fault)
 {
 	static const char *const names[] = {

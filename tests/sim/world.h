@@ -76,6 +76,10 @@ void world_compact(struct world *world);
 void world_end_watches(struct world *world);
 void world_freeze_watches(struct world *world, bool frozen);
 
+/* Nobody answers there for so long: all calls but those in flight are refused. */
+void world_kube_outage(struct world *world, int64_t ms);
+void world_aws_outage(struct world *world, int64_t ms);
+
 /*
  * Faults of one call: the nth (from 1, counted from now) whose operation is `operation`. Operations are AWS's names
  * ("UpdateAutoScalingGroup"), "VERB resource" for Kubernetes ("PATCH nodes", "PATCH zonalevacuations/status", "LIST nodes",
@@ -102,7 +106,8 @@ unsigned world_calls(const struct world *world, const char *operation);
 /*
  * Death. An effect is any request that changes AWS, the journal or the API server, but for leases and events. Effect number n (from 1) does
  * not happen (BEFORE), or happens and is never answered (AFTER); from then on the client is dead: what it submits is swallowed, wait returns
- * at once. What was in flight may still arrive or not, by the seed. Free the engine, revive, make a new one.
+ * at once. What was in flight arrives or not, by the seed: at once, seconds later, or (a change of a resource) as late as its
+ * signature is good for. Free the engine, revive, make a new one.
  */
 enum world_kill { WORLD_KILL_BEFORE, WORLD_KILL_AFTER };
 void world_kill_at(struct world *world, unsigned n, enum world_kill when);

@@ -374,7 +374,7 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 		return;
 	}
 	const char *after = form_get(form, "VPCZoneIdentifier");
-	sim_check_update(world, group, after);
+	sim_check_update(world, group, after, call->abandoned);
 	take(world, group, after);
 	sim_group_set(world, group, after);
 	answer_xml(call, 200,

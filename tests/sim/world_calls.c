@@ -12,8 +12,15 @@
 #define SPIN_MAX 20000
 #define DEAD_WAITS_MAX 1000
 #define LATE_MS 20000
+#define SOON_MS 10000
+#define AWS_LATE_MAX_MS 280000
 
-static void call_free(struct world *world, struct sim_call *call)
+static bool is_kube(const struct sim_request *request)
+{
+	return strcmp(request->host, "kube.sim") == 0;
+}
+
+static void call_unschedule(struct world *world, const struct sim_call *call)
 {
 	struct sim_thing **at = &world->things;
 	while (*at != NULL) {
@@ -25,6 +32,11 @@ static void call_free(struct world *world, struct sim_call *call)
 			at = &thing->next;
 		}
 	}
+}
+
+static void call_free(struct world *world, struct sim_call *call)
+{
+	call_unschedule(world, call);
 	struct sim_call **link = &world->calls;
 	while (*link != call)
 		link = &(*link)->next;
@@ -85,11 +97,6 @@ static void request_copy(struct world *world, struct arena *arena, const struct 
 	out->stream = request->stream;
 }
 
-static bool is_kube(const struct sim_request *request)
-{
-	return strcmp(request->host, "kube.sim") == 0;
-}
-
 static void request_label(struct world *world, struct sim_request *request, struct arena *arena)
 {
 	if (is_kube(request))
@@ -118,6 +125,8 @@ static void count_call(struct world *world, const char *operation)
 static enum world_fault fault_of(struct world *world, const struct sim_request *request)
 {
 	enum world_fault found = WORLD_NO_FAULT;
+	if (!instant_reached(is_kube(request) ? world->kube_back : world->aws_back, world->now))
+		found = WORLD_REFUSE;
 	for (size_t i = 0; i < world->fault_count; i++) {
 		struct sim_fault *fault = &world->faults[i];
 		bool any = strcmp(fault->operation, "*") == 0;
@@ -178,15 +187,36 @@ static uint64_t client_submit(struct client *client, struct arena *arena, const 
 	return number;
 }
 
+/*
+ * How late what nobody waits for may arrive: now, soon, or (a change of a resource) as late as its signature is good for. A journal's first
+ * record that arrives after all is over is an orphan without harm, and reported as such: it is not what these tests are about.
+ */
+static int64_t landing_ms(struct world *world, const struct sim_call *call)
+{
+	switch (sim_chance(world, 4)) {
+	case 0:
+	case 1:
+		return sim_chance(world, 20);
+	case 2:
+		return sim_chance(world, SOON_MS);
+	default:
+		return sim_chance(world, strcmp(call->request.operation, "UpdateAutoScalingGroup") == 0 ? AWS_LATE_MAX_MS : SOON_MS);
+	}
+}
+
 /* What was sent may still land, or not. */
 static void call_abandon(struct world *world, struct sim_call *call)
 {
 	bool lands = call->answer.status == 0 && !call->stream.open && call->fault != WORLD_REFUSE && sim_chance(world, 2) == 0;
 	call->abandoned = true;
-	if (!lands)
+	if (!lands) {
 		call_free(world, call);
-	else
-		sim_note(world, "%s left alone on its way", call->request.operation);
+		return;
+	}
+	int64_t late_ms = landing_ms(world, call);
+	sim_note(world, "%s left alone on its way: it arrives in %lld ms", call->request.operation, (long long)late_ms);
+	call_unschedule(world, call);
+	sim_schedule(world, late_ms, THING_SERVE, call, NULL, NULL);
 }
 
 static void client_cancel(struct client *client, uint64_t number)

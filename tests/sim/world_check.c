@@ -46,12 +46,12 @@ static bool within_window(const struct world *world, const struct sim_group *gro
 	return group->foreign_edit.ms != 0 && instant_between_ms(group->foreign_edit, world->now) < READ_TO_WRITE_MS;
 }
 
-static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet)
+static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet, bool late)
 {
 	const struct json *record = sim_record_naming(world, group, subnet);
 	if (record == NULL && !within_window(world, group))
 		sim_broken(world, "%s is taken out of %s without a record that names it", subnet, group->name);
-	if (record == NULL)
+	if (record == NULL || late)
 		return;
 	if (!text_equal(attribute(record, "state"), "Intent"))
 		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, group->name, attribute(record, "state"));
@@ -70,15 +70,16 @@ static void check_added(struct world *world, const struct sim_group *group, cons
 		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, group->name);
 }
 
-void sim_check_update(struct world *world, const struct sim_group *group, const char *after)
+/* A late update arrives after its sender gave up or died: that a record still names what it takes is all that can be asked of it. */
+void sim_check_update(struct world *world, const struct sim_group *group, const char *after, bool late)
 {
 	struct string_list old = sim_list(world, group->subnets);
 	struct string_list new = sim_list(world, after);
 	for (size_t i = 0; i < old.count; i++)
 		if (!string_list_has(&new, old.at[i]))
-			check_taken(world, group, after, old.at[i]);
+			check_taken(world, group, after, old.at[i], late);
 	for (size_t i = 0; i < new.count; i++)
-		if (!string_list_has(&old, new.at[i]))
+		if (!late && !string_list_has(&old, new.at[i]))
 			check_added(world, group, new.at[i]);
 }
 

@@ -149,6 +149,8 @@ struct world {
 	bool killed;
 	unsigned dead_waits;
 
+	struct instant kube_back; /* out of reach until then */
+	struct instant aws_back;
 	struct sim_fault faults[SIM_FAULTS_MAX];
 	size_t fault_count;
 	struct sim_counter counters[SIM_COUNTERS_MAX];
@@ -237,7 +239,7 @@ void sim_account_free(struct world *world);
 
 /* world_check.c */
 void sim_check(struct world *world);
-void sim_check_update(struct world *world, const struct sim_group *group, const char *after);
+void sim_check_update(struct world *world, const struct sim_group *group, const char *after, bool late);
 void sim_check_submit(struct world *world, const struct sim_request *request);
 const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id);
 

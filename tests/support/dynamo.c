@@ -135,7 +135,8 @@ void dynamo_remove(struct dynamo_table *table, size_t position)
 	memmove(&table->items[position], &table->items[position + 1], (table->count - position) * sizeof(*table->items));
 }
 
-const struct json *dynamo_item(const struct dynamo *dynamo, const char *table_name, const char *partition, const char *sort)
+const struct json *dynamo_item(const struct dynamo *dynamo, const char *table_name, const char *partition,
+                               const char *sort)
 {
 	const struct dynamo_table *table = dynamo_table_find(dynamo, table_name);
 	bool found = false;
@@ -227,9 +228,14 @@ bool dynamo_members_known(struct dynamo_request *request, const char *const *all
 
 static void handle_put(struct dynamo_request *request)
 {
-	static const char *const allowed[] = {"TableName", "Item", "ConditionExpression", "ExpressionAttributeNames",
-	                                      "ExpressionAttributeValues", "ReturnValues",
-	                                      "ReturnValuesOnConditionCheckFailure", NULL};
+	static const char *const allowed[] = {"TableName",
+	                                      "Item",
+	                                      "ConditionExpression",
+	                                      "ExpressionAttributeNames",
+	                                      "ExpressionAttributeValues",
+	                                      "ReturnValues",
+	                                      "ReturnValuesOnConditionCheckFailure",
+	                                      NULL};
 
 	if (dynamo_members_known(request, allowed))
 		dynamo_put_item(request, dynamo_table_find(request->dynamo, json_get_string(request->body, "TableName")));
@@ -237,9 +243,15 @@ static void handle_put(struct dynamo_request *request)
 
 static void handle_update(struct dynamo_request *request)
 {
-	static const char *const allowed[] = {"TableName", "Key", "UpdateExpression", "ConditionExpression",
-	                                      "ExpressionAttributeNames", "ExpressionAttributeValues", "ReturnValues",
-	                                      "ReturnValuesOnConditionCheckFailure", NULL};
+	static const char *const allowed[] = {"TableName",
+	                                      "Key",
+	                                      "UpdateExpression",
+	                                      "ConditionExpression",
+	                                      "ExpressionAttributeNames",
+	                                      "ExpressionAttributeValues",
+	                                      "ReturnValues",
+	                                      "ReturnValuesOnConditionCheckFailure",
+	                                      NULL};
 
 	if (dynamo_members_known(request, allowed))
 		dynamo_update_item(request, dynamo_table_find(request->dynamo, json_get_string(request->body, "TableName")));
@@ -247,9 +259,14 @@ static void handle_update(struct dynamo_request *request)
 
 static void handle_delete(struct dynamo_request *request)
 {
-	static const char *const allowed[] = {"TableName", "Key", "ConditionExpression", "ExpressionAttributeNames",
-	                                      "ExpressionAttributeValues", "ReturnValues",
-	                                      "ReturnValuesOnConditionCheckFailure", NULL};
+	static const char *const allowed[] = {"TableName",
+	                                      "Key",
+	                                      "ConditionExpression",
+	                                      "ExpressionAttributeNames",
+	                                      "ExpressionAttributeValues",
+	                                      "ReturnValues",
+	                                      "ReturnValuesOnConditionCheckFailure",
+	                                      NULL};
 
 	if (dynamo_members_known(request, allowed))
 		dynamo_delete_item(request, dynamo_table_find(request->dynamo, json_get_string(request->body, "TableName")));
@@ -265,9 +282,9 @@ static void handle_get(struct dynamo_request *request)
 
 static void handle_query(struct dynamo_request *request)
 {
-	static const char *const allowed[] = {"TableName", "IndexName", "KeyConditionExpression", "FilterExpression",
-	                                      "ConsistentRead", "Limit", "ExclusiveStartKey", "ExpressionAttributeNames",
-	                                      "ExpressionAttributeValues", NULL};
+	static const char *const allowed[] = {
+		"TableName", "IndexName",         "KeyConditionExpression",   "FilterExpression",          "ConsistentRead",
+		"Limit",     "ExclusiveStartKey", "ExpressionAttributeNames", "ExpressionAttributeValues", NULL};
 
 	if (dynamo_members_known(request, allowed))
 		dynamo_query(request, dynamo_table_find(request->dynamo, json_get_string(request->body, "TableName")));
@@ -303,8 +320,8 @@ static void dispatch(struct dynamo_request *request, const struct operation *ope
 		operation->handle(request);
 }
 
-int dynamo_handle(struct dynamo *dynamo, const char *operation, const char *body, size_t body_length, struct arena *arena,
-                  const char **out)
+int dynamo_handle(struct dynamo *dynamo, const char *operation, const char *body, size_t body_length,
+                  struct arena *arena, const char **out)
 {
 	struct dynamo_request request = {.dynamo = dynamo, .arena = arena};
 	struct error error = {0};

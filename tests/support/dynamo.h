@@ -1,10 +1,11 @@
 /*
- * A DynamoDB in memory for tests: the awsJson 1.0 operations that the journal uses, with condition and update expressions evaluated for
- * real, so that what is sent is what is tested.
+ * A DynamoDB in memory for tests: the awsJson 1.0 operations that the journal uses, with condition and update
+ * expressions evaluated for real, so that what is sent is what is tested.
  *
- * Operations: CreateTable, DescribeTable, UpdateContinuousBackups, PutItem, UpdateItem, DeleteItem, GetItem, Query (base table and index). Enforces:
- * key schema, empty sets refused, unused or missing expression names and values refused, reserved words need a #alias, UpdateItem upserts,
- * ConsistentRead refused on an index, pages of `page_items`.
+ * Operations: CreateTable, DescribeTable, UpdateContinuousBackups, PutItem, UpdateItem, DeleteItem, GetItem, Query (base
+ * table and index). Enforces: key schema, empty sets refused, unused or missing expression names and values refused,
+ * reserved words need a #alias, members it does not know refused, UpdateItem upserts, ConsistentRead refused on an index,
+ * pages of `page_items`. Not there: nested document paths, ProjectionExpression, keys other than S, an index that lags.
  */
 #ifndef TESTS_SUPPORT_DYNAMO_H
 #define TESTS_SUPPORT_DYNAMO_H
@@ -26,8 +27,8 @@ void dynamo_set_creating(struct dynamo *dynamo, int describes);
 void dynamo_set_items_on_refusal(struct dynamo *dynamo, bool on);
 
 /* "PutItem" and the JSON body; returns the HTTP status, *out the JSON body in `arena`. */
-int dynamo_handle(struct dynamo *dynamo, const char *operation, const char *body, size_t body_length, struct arena *arena,
-                  const char **out);
+int dynamo_handle(struct dynamo *dynamo, const char *operation, const char *body, size_t body_length,
+                  struct arena *arena, const char **out);
 
 /* Direct looks, for assertions: an item as DynamoDB JSON (borrowed until the next write), or NULL. */
 const struct json *dynamo_item(const struct dynamo *dynamo, const char *table, const char *partition, const char *sort);

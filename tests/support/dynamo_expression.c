@@ -1,13 +1,14 @@
 /*
- * Condition, key condition and filter expressions: a recursive-descent reader that evaluates as it goes. Both sides of AND and OR are always
- * read, so that what is wrong with the text shows whatever the item is.
+ * Condition, key condition and filter expressions: a recursive-descent reader that evaluates as it goes. Both sides of
+ * AND and OR are always read, so that what is wrong with the text shows whatever the item is.
  *
- *   condition  = conjunction { OR conjunction }
+ *   condition   = conjunction { OR conjunction }
  *   conjunction = negation { AND negation }
- *   negation   = NOT negation | "(" condition ")" | function | operand comparator operand | operand BETWEEN operand AND operand
- *              | operand IN "(" operand { "," operand } ")"
- *   operand    = path | :value | size "(" path ")"
- *   path       = name | #alias          (top level only: nested paths are refused)
+ *   negation    = NOT negation | "(" condition ")" | function | comparison
+ *   comparison  = operand comparator operand | operand BETWEEN operand AND operand
+ *               | operand IN "(" operand { "," operand } ")"
+ *   operand     = path | :value | size "(" path ")"
+ *   path        = name | #alias          (top level only: nested paths are refused)
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -20,23 +21,26 @@
 
 enum { MAX_DEPTH = 32 };
 
-/* Of DynamoDB's reserved words those that a journal might use as a name, and some that only look like one: stricter than the service. */
+/* Reserved words that a journal might use as a name, and some that only look like one: stricter than the service. */
 static const char *const RESERVED[] = {
-	"action",   "add",     "agent",    "all",      "and",      "any",     "as",        "at",     "attach",    "attribute",
-	"auto",     "backup",  "batch",    "before",   "between",  "by",      "call",      "close",  "cluster",   "comment",
-	"condition", "connection", "constraint", "count", "counter", "create", "current",  "data",   "database",  "date",
-	"datetime", "day",     "default",  "delete",   "describe", "detach",  "do",        "domain", "else",      "end",
-	"event",    "exclude", "exists",   "expression", "filter", "first",   "flag",      "for",    "from",      "function",
-	"group",    "groups",  "hash",     "header",   "id",       "in",      "index",     "instance", "intent",  "is",
-	"item",     "items",   "join",     "key",      "keys",     "kind",    "language",  "last",   "level",     "limit",
-	"list",     "location", "lock",    "locks",    "log",      "map",     "message",   "method", "name",      "names",
-	"node",     "none",    "not",      "null",     "number",   "object",  "of",        "on",     "open",      "operator",
-	"option",   "or",      "order",    "owner",    "parameters", "partition", "path",  "plan",   "policy",    "position",
-	"process",  "provider", "query",   "range",    "reason",   "record",  "region",    "remove", "resource",  "restore",
-	"result",   "role",    "rule",     "schema",   "scope",    "sequence", "set",      "shift",  "size",      "source",
-	"start",    "state",   "status",   "string",   "subnet",   "table",   "target",    "time",   "timestamp", "to",
-	"token",    "transaction", "ttl",  "type",     "undo",     "update",  "user",      "uuid",   "value",     "values",
-	"version",  "view",    "zone",
+	"action",    "add",       "agent",    "all",         "and",       "any",        "as",         "at",
+	"attach",    "attribute", "auto",     "backup",      "batch",     "before",     "between",    "by",
+	"call",      "close",     "cluster",  "comment",     "condition", "connection", "constraint", "count",
+	"counter",   "create",    "current",  "data",        "database",  "date",       "datetime",   "day",
+	"default",   "delete",    "describe", "detach",      "do",        "domain",     "else",       "end",
+	"event",     "exclude",   "exists",   "expression",  "filter",    "first",      "flag",       "for",
+	"from",      "function",  "group",    "groups",      "hash",      "header",     "id",         "in",
+	"index",     "instance",  "intent",   "is",          "item",      "items",      "join",       "key",
+	"keys",      "kind",      "language", "last",        "level",     "limit",      "list",       "location",
+	"lock",      "locks",     "log",      "map",         "message",   "method",     "name",       "names",
+	"node",      "none",      "not",      "null",        "number",    "object",     "of",         "on",
+	"open",      "operator",  "option",   "or",          "order",     "owner",      "parameters", "partition",
+	"path",      "plan",      "policy",   "position",    "process",   "provider",   "query",      "range",
+	"reason",    "record",    "region",   "remove",      "resource",  "restore",    "result",     "role",
+	"rule",      "schema",    "scope",    "sequence",    "set",       "shift",      "size",       "source",
+	"start",     "state",     "status",   "string",      "subnet",    "table",      "target",     "time",
+	"timestamp", "to",        "token",    "transaction", "ttl",       "type",       "undo",       "update",
+	"user",      "uuid",      "value",    "values",      "version",   "view",       "zone",
 };
 
 void dynamo_expression_init(struct dynamo_expression *x, struct arena *arena, const struct json *names,
@@ -158,8 +162,9 @@ const char *expression_path(struct dynamo_expression *x)
 	if (x->kind == TOKEN_NAME) {
 		name = json_get_string(x->names, x->token);
 		if (name == NULL)
-			expression_wrong(x, "An expression attribute name used in the document path is not defined; attribute name: %s",
-			                 x->token);
+			expression_wrong(
+				x, "An expression attribute name used in the document path is not defined; attribute name: %s",
+				x->token);
 		use(x, x->token);
 	} else if (x->kind != TOKEN_WORD) {
 		expression_wrong(x, "Invalid expression: Syntax error; attribute expected, token: \"%s\"", x->token);
@@ -179,7 +184,8 @@ const struct json *expression_value(struct dynamo_expression *x)
 	const struct json *value = json_get(x->values, x->token);
 
 	if (x->kind != TOKEN_VALUE || value == NULL) {
-		expression_wrong(x, "An expression attribute value used in expression is not defined; attribute value: %s", x->token);
+		expression_wrong(x, "An expression attribute value used in expression is not defined; attribute value: %s",
+		                 x->token);
 		return NULL;
 	}
 	use(x, x->token);

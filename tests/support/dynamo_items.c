@@ -161,7 +161,8 @@ static struct json *updated(struct write *write, const struct json *key)
 	const char *update = json_get_string(write->request->body, "UpdateExpression");
 	const struct json *base = write->old != NULL ? write->old : key;
 
-	return update == NULL ? json_copy(write->request->arena, base) : dynamo_update(&write->x, update, base, write->table);
+	return update == NULL ? json_copy(write->request->arena, base)
+	                      : dynamo_update(&write->x, update, base, write->table);
 }
 
 void dynamo_update_item(struct dynamo_request *request, struct dynamo_table *table)

@@ -43,7 +43,8 @@ static bool start(struct query *query)
 	const char *filter = json_get_string(body, "FilterExpression");
 
 	if (condition == NULL) {
-		dynamo_invalid(query->request, "Either the KeyConditions or KeyConditionExpression parameter must be specified");
+		dynamo_invalid(query->request,
+		               "Either the KeyConditions or KeyConditionExpression parameter must be specified");
 		return false;
 	}
 	dynamo_expression_init(&query->x, query->request->arena, json_get(body, "ExpressionAttributeNames"),

@@ -129,8 +129,14 @@ static void reply_description(struct dynamo_request *request, const struct dynam
 
 void dynamo_create_table(struct dynamo_request *request)
 {
-	static const char *const allowed[] = {"TableName", "BillingMode", "DeletionProtectionEnabled", "AttributeDefinitions",
-	                                      "KeySchema", "GlobalSecondaryIndexes", "Tags", NULL};
+	static const char *const allowed[] = {"TableName",
+	                                      "BillingMode",
+	                                      "DeletionProtectionEnabled",
+	                                      "AttributeDefinitions",
+	                                      "KeySchema",
+	                                      "GlobalSecondaryIndexes",
+	                                      "Tags",
+	                                      NULL};
 	struct dynamo *dynamo = request->dynamo;
 	struct dynamo_table table = {.describes_left = dynamo->creating_describes};
 	const char *wrong;

@@ -1,6 +1,6 @@
 /*
- * Update expressions: SET, REMOVE, ADD and DELETE, each at most once. Right-hand sides see the item as it was; two actions on one attribute
- * are refused; a set that loses its last member is gone.
+ * Update expressions: SET, REMOVE, ADD and DELETE, each at most once. Right-hand sides see the item as it was; two
+ * actions on one attribute are refused; a set that loses its last member is gone.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@ static const char *read_target(struct update *update)
 	if (text_equal(name, update->table->hash) || text_equal(name, update->table->range))
 		expression_wrong(update->x, "Cannot update attribute %s. This attribute is part of the key", name);
 	else if (string_list_has(&update->touched, name))
-		expression_wrong(update->x, "Invalid UpdateExpression: Two document paths overlap with each other; path: %s", name);
+		expression_wrong(update->x, "Invalid UpdateExpression: Two document paths overlap with each other; path: %s",
+		                 name);
 	else
 		string_list_add(&update->touched, update->x->arena, name);
 	return name;
@@ -158,7 +159,8 @@ static void add_to(struct update *update, const char *name, const struct json *v
 	const char *type = dynamo_value_type(value, NULL);
 
 	if (!dynamo_is_set(value) && !text_equal(type, "N"))
-		expression_wrong(update->x, "Incorrect operand type for operator or function; operator: ADD, operand type: %s", type);
+		expression_wrong(update->x, "Incorrect operand type for operator or function; operator: ADD, operand type: %s",
+		                 type);
 	else if (old == NULL)
 		json_set(update->out, name, json_copy(arena, value));
 	else if (!text_equal(type, dynamo_value_type(old, NULL)))
@@ -175,7 +177,8 @@ static void delete_from(struct update *update, const char *name, const struct js
 	const char *type = dynamo_value_type(value, NULL);
 
 	if (!dynamo_is_set(value))
-		expression_wrong(update->x, "Incorrect operand type for operator or function; operator: DELETE, operand type: %s", type);
+		expression_wrong(update->x,
+		                 "Incorrect operand type for operator or function; operator: DELETE, operand type: %s", type);
 	else if (old != NULL && !text_equal(type, dynamo_value_type(old, NULL)))
 		fail(update, "An operand in the update expression has an incorrect data type");
 	else if (old != NULL)
@@ -213,7 +216,8 @@ static void read_clause(struct update *update, bool *seen)
 	if (clause == CLAUSE_COUNT)
 		return;
 	if (seen[clause])
-		expression_wrong(update->x, "Invalid UpdateExpression: a section can only be used once in an update expression");
+		expression_wrong(update->x,
+		                 "Invalid UpdateExpression: a section can only be used once in an update expression");
 	seen[clause] = true;
 	if (clause == CLAUSE_SET)
 		read_set(update);

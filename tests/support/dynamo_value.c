@@ -235,8 +235,9 @@ struct json *dynamo_value_add(const struct json *a, const struct json *b, int si
 	if (!text_equal(dynamo_value_type(a, &left), "N") || !text_equal(dynamo_value_type(b, &right), "N"))
 		return NULL;
 	sum = json_new_object(arena);
-	json_set_string(sum, "N",
-	                arena_printf(arena, "%.18Lg",
-	                             strtold(json_string(left), NULL) + (long double)sign * strtold(json_string(right), NULL)));
+	json_set_string(
+		sum, "N",
+		arena_printf(arena, "%.18Lg",
+	                 strtold(json_string(left), NULL) + (long double)sign * strtold(json_string(right), NULL)));
 	return sum;
 }

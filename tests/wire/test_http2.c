@@ -1,4 +1,4 @@
-/* A server of just enough HTTP/2 (RFC 9113) to prove multiplexing: it answers only when so many requests stand open at once. */
+/* A server of just enough HTTP/2 (RFC 9113) to prove multiplexing: it answers only when enough requests stand open. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * Servers that misbehave, on 127.0.0.1, and a hearer of what the client tells.
  *
- * A server runs in threads of the test: one accepts, each connection has one of its own that runs `serve`. Everything has a
- * deadline of ten seconds, so that a broken test ends.
+ * A server runs in threads of the test: one accepts, each connection has one of its own that runs `serve`. Everything
+ * has a deadline of ten seconds, so that a broken test ends.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H

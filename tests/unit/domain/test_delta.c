@@ -150,7 +150,8 @@ static void check_edit(const struct string_list *order, const struct string_list
 	cr_assert(string_list_equal(&kept, edited));
 	kept = delta_missing(&scope, edited, &in_zone, &arena);
 	kept = delta_without(&back, &kept, &arena);
-	cr_assert(string_list_equal(&kept, edited), "order %s edited %s gave %s", shown(order), shown(edited), shown(&back));
+	cr_assert(string_list_equal(&kept, edited), "order %s edited %s gave %s", shown(order), shown(edited),
+	          shown(&back));
 	again = put_back(&back, &in_zone, order);
 	cr_assert(string_list_equal(&again, &back), "putting back twice is putting back once");
 }

@@ -155,7 +155,8 @@ Test(scope, a_service_answers_to_its_name_and_to_cluster_and_name)
 
 	cr_assert(selector_matches(&by_name, &tags, &service));
 	cr_assert(selector_matches(&by_both, &tags, &service));
-	cr_assert_not(selector_matches(&by_cluster, &tags, &service), "prod* is about services called prod, not about clusters");
+	cr_assert_not(selector_matches(&by_cluster, &tags, &service),
+	              "prod* is about services called prod, not about clusters");
 }
 
 Test(scope, a_slash_in_a_plain_name_is_a_letter_like_any)

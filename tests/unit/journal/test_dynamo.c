@@ -98,7 +98,9 @@ Test(dynamo, updates_see_the_item_as_it_was)
 	cr_assert_not_null(strstr(item(), "\"a\":{\"N\":\"5\"}"));
 	cr_assert_not_null(strstr(item(), "\"b\":{\"N\":\"3\"}"));
 	cr_assert_not_null(strstr(item(), "\"n\":{\"N\":\"2\"}"));
-	cr_assert_eq(update("SET a = if_not_exists(a, :c) - :c, d = if_not_exists(d, :c) REMOVE b", VALUES("\":c\":{\"N\":\"2\"}")), 200);
+	cr_assert_eq(
+		update("SET a = if_not_exists(a, :c) - :c, d = if_not_exists(d, :c) REMOVE b", VALUES("\":c\":{\"N\":\"2\"}")),
+		200);
 	cr_assert_not_null(strstr(item(), "\"a\":{\"N\":\"3\"}"));
 	cr_assert_not_null(strstr(item(), "\"d\":{\"N\":\"2\"}"));
 	cr_assert_null(strstr(item(), "\"b\""));
@@ -132,8 +134,12 @@ static bool holds(const char *condition, const char *values)
 
 static void prepare(void)
 {
-	cr_assert_eq(update("SET n = :n, s = :s, members = :set, l = :l",
-	                    VALUES("\":n\":{\"N\":\"5\"},\":s\":{\"S\":\"abc\"},\":set\":{\"SS\":[\"x\",\"y\"]},\":l\":{\"L\":[{\"S\":\"a\"}]}")), 200);
+	cr_assert_eq(
+		update(
+			"SET n = :n, s = :s, members = :set, l = :l",
+			VALUES(
+				"\":n\":{\"N\":\"5\"},\":s\":{\"S\":\"abc\"},\":set\":{\"SS\":[\"x\",\"y\"]},\":l\":{\"L\":[{\"S\":\"a\"}]}")),
+		200);
 }
 
 Test(dynamo, conditions_compare)
@@ -183,8 +189,16 @@ Test(dynamo, and_binds_more_than_or)
 
 Test(dynamo, conditions_that_cannot_be_read)
 {
-	static const char *const wrong[] = {"", "n =", "n", "(attribute_exists(n)", "attribute_exists(n))", "attribute_exists(n) n",
-	                                    "contains(n)", "n = = n", "a.b = n", "n ! n"};
+	static const char *const wrong[] = {"",
+	                                    "n =",
+	                                    "n",
+	                                    "(attribute_exists(n)",
+	                                    "attribute_exists(n))",
+	                                    "attribute_exists(n) n",
+	                                    "contains(n)",
+	                                    "n = = n",
+	                                    "a.b = n",
+	                                    "n ! n"};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		cr_assert_eq(update_if(wrong[i], ""), 400);
@@ -208,7 +222,9 @@ Test(dynamo, refused_writes_carry_the_old_item_if_asked)
 
 Test(dynamo, put_get_delete)
 {
-	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"a\":{\"BOOL\":true}}}"), 200);
+	cr_assert_eq(
+		send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"a\":{\"BOOL\":true}}}"),
+		200);
 	cr_assert_eq(send("GetItem", AT KEY ",\"ConsistentRead\":true}"), 200);
 	cr_assert(says("\"BOOL\":true"));
 	cr_assert_eq(send("DeleteItem", AT KEY ",\"ConditionExpression\":\"attribute_not_exists(a)\"}"), 400);
@@ -223,8 +239,11 @@ Test(dynamo, keys_and_values_are_checked)
 {
 	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"}}}"), 400);
 	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"\"},\"resourceId\":{\"S\":\"r\"}}}"), 400);
-	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"n\":{\"N\":1}}}"), 400);
-	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"n\":{\"X\":\"\"}}}"), 400);
+	cr_assert_eq(
+		send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"n\":{\"N\":1}}}"), 400);
+	cr_assert_eq(
+		send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"r\"},\"n\":{\"X\":\"\"}}}"),
+		400);
 	cr_assert_eq(send("GetItem", AT "\"Key\":{\"zoneId\":{\"S\":\"z\"}}}"), 400);
 	cr_assert_eq(send("GetItem", AT KEY ",\"ConsistentReads\":true}"), 400, "a misspelt member");
 	cr_assert_eq(send("PutItem", AT KEY ",\"ReturnValues\":\"ALL_NEW\"}"), 400);
@@ -239,13 +258,21 @@ static void fill(void)
 	static const char *const keys[][3] = {{"z1", "r1", "A"}, {"z1", "r2", "B"}, {"z2", "r1", "A"}, {"z0", "r9", "A"}};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		cr_assert_eq(send("PutItem", arena_printf(&world.arena,
-		                                          AT "\"Item\":{\"zoneId\":{\"S\":\"%s\"},\"resourceId\":{\"S\":\"%s\"},\"resourceType\":{\"S\":\"%s\"}}}",
-		                                          keys[i][0], keys[i][1], keys[i][2])), 200);
+		cr_assert_eq(
+			send(
+				"PutItem",
+				arena_printf(
+					&world.arena,
+					AT
+					"\"Item\":{\"zoneId\":{\"S\":\"%s\"},\"resourceId\":{\"S\":\"%s\"},\"resourceType\":{\"S\":\"%s\"}}}",
+					keys[i][0], keys[i][1], keys[i][2])),
+			200);
 	cr_assert_eq(send("PutItem", AT "\"Item\":{\"zoneId\":{\"S\":\"z1\"},\"resourceId\":{\"S\":\"r3\"}}}"), 200);
 }
 
-#define BY_TYPE "\"IndexName\":\"resourceType-zoneId-index\",\"KeyConditionExpression\":\"resourceType = :t\"" VALUES("\":t\":{\"S\":\"A\"}")
+#define BY_TYPE                                                                                            \
+	"\"IndexName\":\"resourceType-zoneId-index\",\"KeyConditionExpression\":\"resourceType = :t\"" VALUES( \
+		"\":t\":{\"S\":\"A\"}")
 #define BY_ZONE "\"KeyConditionExpression\":\"zoneId = :z\"" VALUES("\":z\":{\"S\":\"z1\"}")
 
 Test(dynamo, queries_of_table_and_index)
@@ -257,13 +284,19 @@ Test(dynamo, queries_of_table_and_index)
 	cr_assert(says("\"Count\":3"), "an item without the index's keys is not in it");
 	cr_assert_lt(strstr(answer, "\"z0\""), strstr(answer, "\"z2\""), "sorted by the range key");
 	cr_assert_eq(send("Query", AT BY_TYPE ",\"ConsistentRead\":true}"), 400);
-	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"resourceId = :z\"" VALUES("\":z\":{\"S\":\"r1\"}") "}"), 400);
-	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"zoneId = :z OR zoneId = :z\"" VALUES("\":z\":{\"S\":\"r1\"}") "}"), 400);
-	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"zoneId = :z AND resourceId > :r\""
-	                              VALUES("\":z\":{\"S\":\"z1\"},\":r\":{\"S\":\"r1\"}") "}"), 200);
+	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"resourceId = :z\"" VALUES("\":z\":{\"S\":\"r1\"}") "}"),
+	             400);
+	cr_assert_eq(send("Query", AT
+	                  "\"KeyConditionExpression\":\"zoneId = :z OR zoneId = :z\"" VALUES("\":z\":{\"S\":\"r1\"}") "}"),
+	             400);
+	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"zoneId = :z AND resourceId > :r\"" VALUES(
+								   "\":z\":{\"S\":\"z1\"},\":r\":{\"S\":\"r1\"}") "}"),
+	             200);
 	cr_assert(says("\"Count\":2"));
-	cr_assert_eq(send("Query", AT "\"KeyConditionExpression\":\"zoneId = :z\",\"FilterExpression\":\"resourceType = :t\""
-	                              VALUES("\":z\":{\"S\":\"z1\"},\":t\":{\"S\":\"B\"}") "}"), 200);
+	cr_assert_eq(
+		send("Query", AT "\"KeyConditionExpression\":\"zoneId = :z\",\"FilterExpression\":\"resourceType = :t\"" VALUES(
+						  "\":z\":{\"S\":\"z1\"},\":t\":{\"S\":\"B\"}") "}"),
+		200);
 	cr_assert(says("\"Count\":1"));
 	cr_assert(says("\"ScannedCount\":3"));
 }
@@ -278,7 +311,9 @@ Test(dynamo, pages_of_the_index_go_on_from_an_opaque_key)
 	cr_assert_eq(send("Query", AT BY_TYPE "}"), 200);
 	next = json_get(json_parse(&world.arena, answer, strlen(answer), &error), "LastEvaluatedKey");
 	cr_assert_eq(json_count(next), (size_t)3, "table and index keys");
-	cr_assert_eq(send("Query", arena_printf(&world.arena, AT BY_TYPE ",\"ExclusiveStartKey\":%s}", json_print(next, &world.arena))), 200);
+	cr_assert_eq(send("Query", arena_printf(&world.arena, AT BY_TYPE ",\"ExclusiveStartKey\":%s}",
+	                                        json_print(next, &world.arena))),
+	             200);
 	cr_assert(says("\"Count\":1"));
 	cr_assert(says("\"z2\""));
 	cr_assert_not(says("LastEvaluatedKey"));
@@ -289,14 +324,25 @@ Test(dynamo, tables)
 {
 	cr_assert_eq(send("CreateTable", AT "\"BillingMode\":\"PAY_PER_REQUEST\"}"), 400);
 	cr_assert(says("ResourceInUseException"));
-	cr_assert_eq(send("CreateTable", "{\"TableName\":\"t\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
-	                                 "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]}"), 400);
-	cr_assert_eq(send("CreateTable", "{\"TableName\":\"t\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
-	                                 "\"AttributeDefinitions\":[{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}]}"), 400);
+	cr_assert_eq(send("CreateTable",
+	                  "{\"TableName\":\"t\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+	                  "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]}"),
+	             400);
+	cr_assert_eq(
+		send(
+			"CreateTable",
+			"{\"TableName\":\"t\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+			"\"AttributeDefinitions\":[{\"AttributeName\":\"b\",\"AttributeType\":\"S\"}]}"),
+		400);
 	dynamo_set_creating(world.dynamo, 1);
-	cr_assert_eq(send("CreateTable", "{\"TableName\":\"t\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
-	                                 "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]}"), 200);
-	cr_assert_eq(send("GetItem", "{\"TableName\":\"t\",\"Key\":{\"a\":{\"S\":\"x\"}}}"), 400, "not before it is ACTIVE");
+	cr_assert_eq(
+		send(
+			"CreateTable",
+			"{\"TableName\":\"t\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+			"\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]}"),
+		200);
+	cr_assert_eq(send("GetItem", "{\"TableName\":\"t\",\"Key\":{\"a\":{\"S\":\"x\"}}}"), 400,
+	             "not before it is ACTIVE");
 	cr_assert_eq(send("DescribeTable", "{\"TableName\":\"t\"}"), 200);
 	cr_assert(says("CREATING"));
 	cr_assert_eq(send("DescribeTable", "{\"TableName\":\"t\"}"), 200);

@@ -1,5 +1,6 @@
 /*
- * The conditions that are sent against the rule book: every verb on every small record, compared in verdict and in what the table holds afterwards.
+ * The conditions that are sent against the rule book: every verb on every small record, compared in verdict and in what
+ * the table holds afterwards.
  */
 #include "journal/dynamodb.h"
 
@@ -94,7 +95,8 @@ static bool needs_reading(const struct journal_call *call, const struct record *
 	return call->unanswered_until.us != 0 && found->unanswered_until.us >= call->unanswered_until.us;
 }
 
-static void check_table(const struct journal_call *call, const struct record *found, const struct journal_outcome *outcome)
+static void check_table(const struct journal_call *call, const struct record *found,
+                        const struct journal_outcome *outcome)
 {
 	struct record there;
 	bool exists = world_read(&world, &there);
@@ -102,7 +104,8 @@ static void check_table(const struct journal_call *call, const struct record *fo
 
 	if (outcome->keep == JOURNAL_DELETE)
 		expected = NULL;
-	cr_assert_eq(exists, expected != NULL, "%s: the table has %s", journal_verb_name(call->verb), exists ? "one" : "none");
+	cr_assert_eq(exists, expected != NULL, "%s: the table has %s", journal_verb_name(call->verb),
+	             exists ? "one" : "none");
 	if (expected != NULL)
 		cr_assert(records_equal(&there, expected), "%s stored something else", journal_verb_name(call->verb));
 }
@@ -120,14 +123,14 @@ static size_t compare(const struct journal_call *call, const struct record *foun
 		world_prepare(&world, found);
 	journal_rule(call, found, &world.arena, &rule);
 	world_call(&world, call, &heard);
-	unread = rule.keep != JOURNAL_KEEP && heard.verdict == JOURNAL_NOT_OURS && call->record.resource_id == NULL && found != NULL &&
-	         needs_reading(call, found);
+	unread = rule.keep != JOURNAL_KEEP && heard.verdict == JOURNAL_NOT_OURS && call->record.resource_id == NULL &&
+	         found != NULL && needs_reading(call, found);
 	if (unread)
 		rule = (struct journal_outcome){JOURNAL_NOT_OURS, JOURNAL_KEEP, *found};
-	cr_assert_eq(heard.verdict, rule.verdict, "%s of %s by %s, %s: table says %s, rule says %s", journal_verb_name(call->verb),
-	             found ? record_state_name(found->state) : "none", found ? found->attempt : "-",
-	             found ? string_list_join(&found->owners, &world.arena, "+") : "-", journal_verdict_name(heard.verdict),
-	             journal_verdict_name(rule.verdict));
+	cr_assert_eq(heard.verdict, rule.verdict, "%s of %s by %s, %s: table says %s, rule says %s",
+	             journal_verb_name(call->verb), found ? record_state_name(found->state) : "none",
+	             found ? found->attempt : "-", found ? string_list_join(&found->owners, &world.arena, "+") : "-",
+	             journal_verdict_name(heard.verdict), journal_verdict_name(rule.verdict));
 	cr_assert_eq(heard.keep, rule.keep);
 	cr_assert_eq(heard.record.resource_id == NULL, rule.record.resource_id == NULL);
 	if (rule.record.resource_id != NULL)
@@ -230,8 +233,12 @@ static enum error_kind error_of(int status, const char *body)
 
 Test(dynamodb, other_answers_are_errors)
 {
-	cr_assert_eq(error_of(400, "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException\",\"message\":\"no\"}"), ERROR_ABSENT);
-	cr_assert_eq(error_of(400, "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ThrottlingException\",\"message\":\"slow\"}"), ERROR_THROTTLED);
+	cr_assert_eq(
+		error_of(400, "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException\",\"message\":\"no\"}"),
+		ERROR_ABSENT);
+	cr_assert_eq(
+		error_of(400, "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ThrottlingException\",\"message\":\"slow\"}"),
+		ERROR_THROTTLED);
 	cr_assert_eq(error_of(500, "{}"), ERROR_SERVER);
 	cr_assert_eq(error_of(200, "<html>"), ERROR_MALFORMED);
 	cr_assert_eq(error_of(200, "{}"), ERROR_MALFORMED);
@@ -283,8 +290,9 @@ Test(dynamodb, a_zone_is_read_to_the_last_page)
 
 Test(dynamodb, an_item_that_is_no_record_is_named)
 {
-	struct http_response response =
-		world_answer(200, "{\"Items\":[{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"arn:x\"},\"resourceType\":{\"S\":\"k\"}}],\"Count\":1}");
+	struct http_response response = world_answer(
+		200,
+		"{\"Items\":[{\"zoneId\":{\"S\":\"z\"},\"resourceId\":{\"S\":\"arn:x\"},\"resourceType\":{\"S\":\"k\"}}],\"Count\":1}");
 	struct records records = {0};
 	struct error error = {0};
 	const struct json *next;

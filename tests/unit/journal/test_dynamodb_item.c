@@ -48,7 +48,8 @@ Test(dynamodb_item, a_nodes_record_has_no_subnets)
 
 Test(dynamodb_item, detail_may_be_any_json)
 {
-	static const char text[] = "{\"schema\":1,\"list\":[1,-2.5,\"x\",null,true,{\"deep\":[[]]}],\"empty\":\"\",\"big\":9007199254740993}";
+	static const char text[] =
+		"{\"schema\":1,\"list\":[1,-2.5,\"x\",null,true,{\"deep\":[[]]}],\"empty\":\"\",\"big\":9007199254740993}";
 	struct record record = world_record(&world, RECORD_SETTLED, ME, MINE);
 	struct error error = {0};
 
@@ -112,7 +113,8 @@ static const char *complaint(const char *attribute, const char *replacement)
 
 Test(dynamodb_item, what_must_be_there_must_be_there)
 {
-	static const char *const required[] = {"resourceType", "removedSubnets", "state", "owners", "attempt", "createdAt", "updatedAt"};
+	static const char *const required[] = {"resourceType", "removedSubnets", "state",    "owners",
+	                                       "attempt",      "createdAt",      "updatedAt"};
 	static const char *const optional[] = {"order", "undone", "detail", "unansweredUntil"};
 
 	for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++)

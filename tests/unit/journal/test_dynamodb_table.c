@@ -61,7 +61,8 @@ static bool take_out(const char *zone_id, const char *owner, const struct region
 
 static const struct json *attribute(const char *zone_id)
 {
-	return json_get(dynamo_item(world.dynamo, TABLE, "#region", "active"), arena_printf(&world.arena, "zone:%s", zone_id));
+	return json_get(dynamo_item(world.dynamo, TABLE, "#region", "active"),
+	                arena_printf(&world.arena, "zone:%s", zone_id));
 }
 
 Test(dynamodb_table, the_first_owner_makes_the_item)
@@ -200,7 +201,8 @@ Test(dynamodb_table, a_registration_that_fails_otherwise_is_an_error)
 
 Test(dynamodb_table, a_region_item_without_revision_is_refused)
 {
-	struct http_response response = world_answer(200, "{\"Item\":{\"zoneId\":{\"S\":\"#region\"},\"resourceId\":{\"S\":\"active\"}}}");
+	struct http_response response =
+		world_answer(200, "{\"Item\":{\"zoneId\":{\"S\":\"#region\"},\"resourceId\":{\"S\":\"active\"}}}");
 	struct region_item region;
 	struct error error = {0};
 
@@ -239,14 +241,16 @@ Test(dynamodb_table, a_new_table_is_ready_after_a_while)
 	cr_assert_eq(world_send(&world, &request).status, 200);
 }
 
-static const char *described(const char *hash, const char *type, const char *index, const char *projection, const char *status)
+static const char *described(const char *hash, const char *type, const char *index, const char *projection,
+                             const char *status)
 {
-	return arena_printf(&world.arena,
-	                    "{\"Table\":{\"TableStatus\":\"%s\",\"AttributeDefinitions\":[{\"AttributeName\":\"zoneId\",\"AttributeType\":\"%s\"}],"
-	                    "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"resourceId\",\"KeyType\":\"RANGE\"}],"
-	                    "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"%s\",\"IndexStatus\":\"ACTIVE\",\"Projection\":{\"ProjectionType\":\"%s\"},"
-	                    "\"KeySchema\":[{\"AttributeName\":\"resourceType\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"zoneId\",\"KeyType\":\"RANGE\"}]}]}}",
-	                    status, type, hash, index, projection);
+	return arena_printf(
+		&world.arena,
+		"{\"Table\":{\"TableStatus\":\"%s\",\"AttributeDefinitions\":[{\"AttributeName\":\"zoneId\",\"AttributeType\":\"%s\"}],"
+		"\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"resourceId\",\"KeyType\":\"RANGE\"}],"
+		"\"GlobalSecondaryIndexes\":[{\"IndexName\":\"%s\",\"IndexStatus\":\"ACTIVE\",\"Projection\":{\"ProjectionType\":\"%s\"},"
+		"\"KeySchema\":[{\"AttributeName\":\"resourceType\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"zoneId\",\"KeyType\":\"RANGE\"}]}]}}",
+		status, type, hash, index, projection);
 }
 
 static enum error_kind judged(const char *body, bool *ready)

@@ -55,7 +55,8 @@ Test(rules, verbs_and_verdicts_have_names)
 
 Test(rules, none_exists)
 {
-	static const enum journal_verb verbs[] = {JOURNAL_JOIN, JOURNAL_EXTEND, JOURNAL_REDO, JOURNAL_DONE, JOURNAL_LEAVE, JOURNAL_RESTORE};
+	static const enum journal_verb verbs[] = {JOURNAL_JOIN, JOURNAL_EXTEND, JOURNAL_REDO,
+	                                          JOURNAL_DONE, JOURNAL_LEAVE,  JOURNAL_RESTORE};
 	struct journal_call close = world_verb(JOURNAL_CLOSE);
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {

@@ -32,7 +32,8 @@ struct http_response world_send(struct world *world, const struct http_request *
 	int status;
 
 	cr_assert_str_eq(request->service, "dynamodb");
-	status = dynamo_handle(world->dynamo, request->operation, request->body, request->body_length, &world->arena, &body);
+	status =
+		dynamo_handle(world->dynamo, request->operation, request->body, request->body_length, &world->arena, &body);
 	return world_answer(status, body);
 }
 
@@ -98,9 +99,10 @@ bool records_equal(const struct record *a, const struct record *b)
 {
 	return text_equal(a->zone_id, b->zone_id) && text_equal(a->resource_id, b->resource_id) &&
 	       text_equal(a->resource_type, b->resource_type) && string_list_equal(&a->removed, &b->removed) &&
-	       string_list_equal(&a->order, &b->order) && a->state == b->state && string_list_same_set(&a->owners, &b->owners) &&
-	       a->undone_count == b->undone_count && a->unanswered_until.us == b->unanswered_until.us &&
-	       json_equal(a->detail, b->detail) && text_equal(a->attempt, b->attempt) && a->created_at.us == b->created_at.us &&
+	       string_list_equal(&a->order, &b->order) && a->state == b->state &&
+	       string_list_same_set(&a->owners, &b->owners) && a->undone_count == b->undone_count &&
+	       a->unanswered_until.us == b->unanswered_until.us && json_equal(a->detail, b->detail) &&
+	       text_equal(a->attempt, b->attempt) && a->created_at.us == b->created_at.us &&
 	       a->updated_at.us == b->updated_at.us;
 }
 

@@ -1,5 +1,6 @@
 /*
- * A journal table in memory and the way to it: requests of journal/dynamodb.h go through the DynamoDB double and come back as responses.
+ * A journal table in memory and the way to it: requests of journal/dynamodb.h go through the DynamoDB double and come
+ * back as responses.
  */
 #ifndef TESTS_UNIT_JOURNAL_WORLD_H
 #define TESTS_UNIT_JOURNAL_WORLD_H

@@ -7,11 +7,12 @@
  * - submit never answers within itself: what happens to a call is told by wait, later, exactly once (CLIENT_FINISHED),
  *   with any number of CLIENT_CHUNK before it for a stream. The request's memory must live until then.
  * - cancel makes sure that nothing more is told of the call. An effect may still have landed.
- * - wait returns one happening. To wait with nothing in flight and nothing due (`until` more than an hour away) is a bug and
- *   asserted.
+ * - wait returns one happening. To wait with nothing in flight and nothing due (`until` more than an hour away) is a
+ *   bug and asserted.
  * - The bytes of a chunk are good until the next wait; the response lives in the arena given to submit.
  * - The arena must have room for the body, 64 KiB of headers, and as much again for what is sent of them.
- * - A body over max_response_bytes, cut short or of another length than declared ends the call with response->error set.
+ * - A body over max_response_bytes, cut short or of another length than declared ends the call with response->error
+ *   set.
  */
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H

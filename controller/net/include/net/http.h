@@ -2,9 +2,9 @@
  * HTTP as values: what is asked and what came back. Actuators, kube and journal see only this; who sends it is the
  * engine, through net/client.h.
  *
- * Before the engine prepares it a request is relative: `service` names who is asked ("autoscaling", "kubernetes"), `path` starts
- * with "/" and is already percent-encoded as it goes on the wire, `url` is NULL. The engine fills `url` from the service's
- * endpoint, adds the credentials, and sends it.
+ * Before the engine prepares it a request is relative: `service` names who is asked ("autoscaling", "kubernetes"),
+ * `path` starts with "/" and is already percent-encoded as it goes on the wire, `url` is NULL. The engine fills `url`
+ * from the service's endpoint, adds the credentials, and sends it.
  *
  * Ownership: everything a request points to, and the response with its body, lives in the arena of the exchange.
  */
@@ -66,8 +66,10 @@ struct http_response {
 	struct http_headers headers;
 	const char *body; /* NUL-terminated; "" when there is none */
 	size_t body_length;
-	/* Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT, INPUT (cannot be sent). Not HTTP
-	 * statuses: but http_status is the one heard before it broke, 0 if none. */
+	/*
+	 * Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT, INPUT (cannot be sent).
+	 * Not HTTP statuses; but http_status is the one that was heard before it broke, 0 if none.
+	 */
 	struct error error;
 };
 

@@ -1,8 +1,9 @@
 /*
- * What the engine shows to the web thread: an immutable picture, published whole. The web thread never touches engine state.
+ * What the engine shows to the web thread: an immutable picture, published whole. The web thread never touches engine
+ * state.
  *
- * Ownership: the publisher allocates with snapshot_new; publishing hands it over; a replaced one is freed when nobody reads it.
- * Thread: publish from the engine thread, everything else inside the web layer.
+ * Ownership: the publisher allocates with snapshot_new; publishing hands it over; a replaced one is freed when nobody
+ * reads it. Thread: publish from the engine thread, everything else inside the web layer.
  */
 #ifndef WEB_SNAPSHOT_H
 #define WEB_SNAPSHOT_H

@@ -14,7 +14,10 @@
 
 struct web;
 
-/* "127.0.0.1:8080", ":8080" (all addresses), "[::1]:8080". ERROR_INPUT for a bad address, ERROR_REJECTED when it cannot be bound. Starts the thread. */
+/*
+ * Starts the thread. "127.0.0.1:8080", ":8080" (all addresses), "[::1]:8080"; no names. ERROR_INPUT for a bad address,
+ * ERROR_REJECTED when it cannot be bound.
+ */
 struct web *web_start(const char *listen, struct error *error);
 
 /* The port really bound (for ":0"). */

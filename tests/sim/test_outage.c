@@ -1,0 +1,124 @@
+/*
+ * The environment fails for a while: AWS, the API server, its watches.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "run.h"
+
+static struct run run;
+static struct arena arena;
+static const char *before;
+
+static void setup(void)
+{
+	run_init(&run, 4);
+	arena_init(&arena, "test", 64 * 1024 * 1024);
+	run_add_region(&run);
+	before = world_fingerprint(run.world, &arena);
+}
+
+static void teardown(void)
+{
+	run_done(&run);
+	arena_done(&arena);
+}
+
+TestSuite(outage, .init = setup, .fini = teardown, .timeout = 120);
+
+static void must(run_condition reached, int64_t limit_ms, const char *what)
+{
+	bool got_there = run_until(&run, reached, limit_ms);
+	if (!got_there)
+		world_print_timeline(run.world);
+	cr_assert(got_there, "%s; phase %s", what, world_phase(run.world, "out"));
+}
+
+static void finish(void)
+{
+	world_delete_evacuation(run.world, "out");
+	must(run_gone, 30 * MINUTE_MS, "gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+Test(outage, nodes_do_not_wait_for_aws)
+{
+	world_aws_outage(run.world, 20 * MINUTE_MS);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 30000);
+	cr_assert(world_node_tainted(run.world, "node-a1") && world_node_cordoned(run.world, "node-a1"));
+	must(run_stalled, 10 * MINUTE_MS, "says that it is stalled");
+	must(run_holding, 40 * MINUTE_MS, "goes on by itself");
+	cr_assert_str_eq(world_group(run.world, "web"), "subnet-b1,subnet-c1");
+	finish();
+}
+
+Test(outage, nodes_are_restored_while_aws_is_away)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	world_aws_outage(run.world, 20 * MINUTE_MS);
+	world_delete_evacuation(run.world, "out");
+	run_for(&run, 30000);
+	cr_assert_not(world_node_tainted(run.world, "node-a1") || world_node_cordoned(run.world, "node-a1"));
+	cr_assert_not(world_node_tainted(run.world, "node-a2"));
+	cr_assert_not_null(world_evacuation(run.world, "out"));
+	must(run_gone, 60 * MINUTE_MS, "gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+static bool ended(struct run *at)
+{
+	return at->ended;
+}
+
+Test(outage, without_the_api_server_the_lease_ends_and_another_process_goes_on)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	while (world_calls(run.world, "UpdateAutoScalingGroup") < 2)
+		run_for(&run, 5);
+	world_kube_outage(run.world, 5 * MINUTE_MS);
+	must(ended, MINUTE_MS, "ends");
+	cr_assert_eq(run.exit_code, 1);
+	run.ended = false;
+	world_revive(run.world);
+	must(run_holding, 60 * MINUTE_MS, "holds");
+	finish();
+}
+
+Test(outage, a_short_outage_of_the_api_server_is_survived)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	world_kube_outage(run.world, 6000);
+	run_for(&run, 2 * MINUTE_MS);
+	cr_assert_not(run.ended);
+	finish();
+}
+
+Test(outage, watches_end_expire_and_fall_silent)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	world_end_watches(run.world);
+	world_compact(run.world);
+	run_for(&run, 2 * MINUTE_MS);
+	world_add_node(run.world, &(struct world_node){"node-a9", "use1-az1", false, NULL});
+	run_for(&run, 5000);
+	cr_assert(world_node_tainted(run.world, "node-a9"), "the watch is listed anew");
+	world_freeze_watches(run.world, true);
+	world_delete_node(run.world, "node-a9");
+	world_delete_evacuation(run.world, "out");
+	must(run_gone, 10 * MINUTE_MS, "a silent watch is given up");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+Test(outage, a_new_evacuation_is_seen_after_the_watch_expired)
+{
+	run_for(&run, 10000);
+	world_compact(run.world);
+	run_for(&run, MINUTE_MS);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	finish();
+}
