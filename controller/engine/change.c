@@ -73,11 +73,19 @@ bool item_silence(struct item *item, const struct answer *answer)
 	}
 }
 
+static struct instant next_on_grid(struct instant now, int64_t grid_ms)
+{
+	return (struct instant){(now.ms / grid_ms + 1) * grid_ms};
+}
+
 struct instant item_settle_due(const struct item *item, struct instant now)
 {
-	int64_t grid_ms = item->evacuation->engine->settings->poll_ms;
+	return next_on_grid(now, item->evacuation->engine->settings->poll_ms);
+}
 
-	return (struct instant){(now.ms / grid_ms + 1) * grid_ms};
+struct instant item_look_together(const struct item *item, struct instant now)
+{
+	return item->evacuation->items.changing > 1 ? next_on_grid(now, TOGETHER_MS) : now;
 }
 
 void item_ask_look(struct item *item, struct instant due, struct ask *out)

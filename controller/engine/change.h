@@ -29,6 +29,8 @@
 #define SETTLE_DEADLINE_MS (30 * 60 * 1000)
 /* An update is built from a read no older than this. */
 #define FRESH_MS 1000
+/* Those that come within this time are looked at together. */
+#define TOGETHER_MS 200
 /* Two explicit answers so far apart make an absence believed. */
 #define ABSENCE_MS 60000
 /* A signature of AWS is good for so long: until then an unanswered update can land. */
@@ -59,6 +61,9 @@ bool item_silence(struct item *item, const struct answer *answer);
 
 /* When the next look at what settles is due: on a common grid, so that looks gather into one request. */
 struct instant item_settle_due(const struct item *item, struct instant now);
+
+/* When to look before an update: at once when it is alone, else on a fine grid, so that those that come together are looked at together. */
+struct instant item_look_together(const struct item *item, struct instant now);
 
 /* A journal call about this item, filled but for what is the verb's own; with an attempt of its own. */
 void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out);

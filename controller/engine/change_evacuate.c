@@ -225,9 +225,11 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 	struct item *item = self;
 
 	item_set_changing(item, false);
-	item->look_due = answer->now;
-	if (answer->error && answer->error->kind == ERROR_STALE)
+	item->look_due = item_look_together(item, answer->now);
+	if (answer->error && answer->error->kind == ERROR_STALE) {
+		item->rounds--; /* that was the limiter's doing */
 		return turned_round(item) ? NULL : &step_look;
+	}
 	item->updates++;
 	if (answer->error && !item_silence(item, answer))
 		return item_fail(item, answer);

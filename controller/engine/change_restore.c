@@ -76,7 +76,7 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 
 	if (answer->error)
 		return item_fail(item, answer);
-	item->look_due = answer->now;
+	item->look_due = item_look_together(item, answer->now);
 	switch (answer->journal->verdict) {
 	case JOURNAL_DONE_NOW:
 	case JOURNAL_ALREADY:
@@ -223,12 +223,14 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 	struct item *item = self;
 
 	item_set_changing(item, false);
-	item->look_due = answer->now;
+	item->look_due = item_look_together(item, answer->now);
 	item->absent_since = (struct instant){0};
 	if (!answer->error)
 		return &step_settle;
-	if (answer->error->kind == ERROR_STALE)
+	if (answer->error->kind == ERROR_STALE) {
+		item->rounds--; /* that was the limiter's doing */
 		return &step_look;
+	}
 	/* Silence: what may still land is what is wanted, so nothing waits for it. */
 	return item_silence(item, answer) ? &step_settle : item_fail(item, answer);
 }

@@ -78,6 +78,8 @@ static void lease_heard(void *self, struct exchange *exchange, const struct answ
 	(void)exchange;
 	engine->lease_exchange = NULL;
 	lease_hear(&engine->lease, answer->now, engine_random(engine), answer->arena, answer->response, answer->error);
+	/* A connection that gave no answer is not asked again: the lease has no time to wait for it. */
+	engine->lease_fresh = answer->error && !answer->error->http_status;
 	if (answer->error && answer->error->kind != ERROR_CONFLICT)
 		log_event(LOG_WARN, "the lease could not be read or renewed", "error", answer->error->message, NULL);
 }
@@ -103,6 +105,7 @@ static void lease_turn(struct engine *engine)
 	if (!engine->lease_exchange && instant_reached(engine->lease.due, now)) {
 		exchange = lease_exchange(engine);
 		if (lease_ask(&engine->lease, now, engine_wall(engine), engine_random(engine), &exchange->arena, &exchange->ask.request)) {
+			exchange->ask.request.fresh_connection = engine->lease_fresh;
 			engine->lease_exchange = exchange;
 			exchange_queue(engine, exchange);
 		} else {

@@ -501,7 +501,7 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 {
 	struct instant now = engine_now(evacuation->engine);
 	struct instant times[] = {evacuation->observe_due, evacuation->status_due, evacuation->finalizer_due,
-	                          evacuation->registration_due,
+	                          evacuation->registration_due, evacuation->items.considered[false].first ? evacuation->begin_due : otherwise,
 	                          evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
 	struct instant retry = evacuation->items.retry_due;

@@ -35,6 +35,7 @@ struct evacuation {
 	uint64_t facts_serial;  /* observations completed */
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
+	struct instant begin_due; /* changes: even a single free place may be filled then */
 	bool nodes_due; /* plan all nodes, not only the dirty ones */
 
 	struct process registration; /* register or unregister */

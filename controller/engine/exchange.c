@@ -449,6 +449,9 @@ static bool repeat(struct engine *engine, struct exchange *exchange, const struc
 		else if (!kube_config_refresh_token(engine->settings->kube, now, true, &ignored))
 			return false;
 	}
+	/* A connection that gave no answer is not asked again: it may lead nowhere. */
+	if (error->kind == ERROR_TIMEOUT || error->kind == ERROR_UNREACHABLE)
+		exchange->ask.request.fresh_connection = true;
 	leave_flight(engine, exchange);
 	exchange->ask.due = instant_after(now, requeue.delay_ms);
 	enqueue(engine, exchange);

@@ -8,6 +8,7 @@
  */
 #include "place.h"
 
+#include "actuators/registry.h"
 #include "journal/dynamodb.h"
 #include "requeue.h"
 #include "state.h"
@@ -200,4 +201,18 @@ struct limiter *place_limiter(struct place *place, const char *service, const ch
 	entry->call_class = quota->call_class;
 	limiter_init(&entry->limiter, quota->rate_per_s, quota->burst_count, now);
 	return &entry->limiter;
+}
+
+size_t place_changes_a_second(void)
+{
+	double least = 1000;
+	const struct actuator *actuator;
+
+	for (size_t i = 0; (actuator = registry_at(i)) != NULL; i++) {
+		const struct aws_quota *quota = aws_quota_find(actuator->service, "");
+
+		if (quota && quota->rate_per_s < least)
+			least = quota->rate_per_s;
+	}
+	return least * 0.8 < 1 ? 1 : (size_t)(least * 0.8);
 }

@@ -5,6 +5,9 @@
 #include "nodes/eks_node.h"
 #include "state.h"
 
+/* A single free place is filled after so long. */
+#define BEGIN_EVERY_MS 1000
+
 static const struct selector *selector_of(const struct evacuation *evacuation, const char *kind)
 {
 	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
@@ -273,12 +276,27 @@ static bool wants_out(const struct item *item)
 	return item->state == ITEM_PLANNED || (item->state == ITEM_FAILED && retry_reached(item));
 }
 
-/* After a start that found something half done, one at a time until one has finished: a crash loop always gets on. */
-static bool room(const struct evacuation *evacuation)
+/*
+ * How many may be begun now. No more are between read and update than the service takes updates in a second, or reads would grow stale in the
+ * limiter; and they are begun several at a time, so that one request looks at them together. A slow one holds up nobody: after a second a
+ * single free place is enough. After a start that found something half done it is one at a time until one has finished, so that a crash loop
+ * always gets on.
+ */
+static size_t room(struct evacuation *evacuation)
 {
-	size_t max = evacuation->engine->proved ? (size_t)evacuation->manifest.max_in_flight : 1;
+	struct engine *engine = evacuation->engine;
+	size_t max = (size_t)evacuation->manifest.max_in_flight;
+	size_t busy = evacuation->items.changing;
+	struct instant now = engine_now(engine);
 
-	return evacuation->items.changing < max;
+	if (max > place_changes_a_second())
+		max = place_changes_a_second();
+	if (!engine->proved)
+		max = 1;
+	if (busy >= max || (max - busy < (max + 1) / 2 && !instant_reached(evacuation->begin_due, now)))
+		return 0;
+	evacuation->begin_due = instant_after(now, BEGIN_EVERY_MS);
+	return max - busy;
 }
 
 static void start_changing(struct item *item, enum direction direction, const struct step *first)
@@ -303,12 +321,28 @@ static void start_node(struct item *item, bool copies)
 	}
 }
 
-static void start_aws(struct item *item)
+/* True when it was begun. */
+static bool start_aws(struct item *item)
 {
 	if (item->excluded && item->has_record)
 		start_changing(item, DIRECTION_BACK, change_restore_first);
 	else if (wants_out(item))
 		start_changing(item, DIRECTION_OUT, change_evacuate_first);
+	else
+		return false;
+	return true;
+}
+
+/* Go through the line of AWS items as far as there is room. */
+static void start_line(struct evacuation *evacuation, bool may, bool (*start)(struct item *item))
+{
+	struct items *items = &evacuation->items;
+	size_t left = may && items->considered[false].first ? room(evacuation) : 0;
+	struct item *item;
+
+	while (left > 0 && (item = items_next_considered(items, false)) != NULL)
+		if (!process_running(&item->process) && start(item))
+			left--;
 }
 
 void plan_start(struct evacuation *evacuation)
@@ -322,9 +356,7 @@ void plan_start(struct evacuation *evacuation)
 		if (!process_running(&item->process))
 			start_node(item, copies);
 	items_take_later(items);
-	while (evacuation->registered && room(evacuation) && (item = items_next_considered(items, false)) != NULL)
-		if (!process_running(&item->process))
-			start_aws(item);
+	start_line(evacuation, evacuation->registered, start_aws);
 }
 
 /* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */
@@ -348,10 +380,12 @@ static void start_node_restore(struct evacuation *evacuation, const struct scope
 	}
 }
 
-static void start_restore(struct item *item)
+static bool start_restore(struct item *item)
 {
-	if (item->has_record && (item->state != ITEM_FAILED || retry_reached(item)))
-		start_changing(item, DIRECTION_BACK, change_restore_first);
+	if (!item->has_record || (item->state == ITEM_FAILED && !retry_reached(item)))
+		return false;
+	start_changing(item, DIRECTION_BACK, change_restore_first);
+	return true;
 }
 
 void plan_start_restores(struct evacuation *evacuation, bool aws)
@@ -366,7 +400,5 @@ void plan_start_restores(struct evacuation *evacuation, bool aws)
 		if (!process_running(&item->process))
 			start_node_restore(evacuation, &scope, item, aws);
 	items_take_later(items);
-	while (aws && room(evacuation) && (item = items_next_considered(items, false)) != NULL)
-		if (!process_running(&item->process))
-			start_restore(item);
+	start_line(evacuation, aws, start_restore);
 }

@@ -49,6 +49,7 @@ struct engine {
 
 	struct lease lease;
 	struct exchange *lease_exchange;
+	bool lease_fresh; /* on a new connection next time */
 	bool was_leading;
 	bool proved; /* a change has finished since the start, or an observation found none half done */
 

@@ -154,6 +154,13 @@ def test_two_for_one_zone(controllers, account: Account, world: World, kube: Kub
     steps.assert_back(world, before)
 
 
+def count_of(controller, operation: str) -> float:
+    """Of answers 200, as /metrics says."""
+    lines = controller.http("/metrics").text.splitlines()
+    ours = [line for line in lines if line.startswith("zonevac_requests_total{") and f'operation="{operation}"' in line]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in ours if 'code="200"' in line)
+
+
 def test_health_and_metrics(controllers, account: Account, kube: Kube, gate: Gate):
     account.seed(small_groups())
     controller = controllers().start()
@@ -164,11 +171,8 @@ def test_health_and_metrics(controllers, account: Account, kube: Kube, gate: Gat
     text = controller.http("/metrics").text
     assert "zonevac_build_info{" in text
     assert "zonevac_leader 1" in text
-    updates = [
-        line for line in text.splitlines()
-        if line.startswith("zonevac_requests_total{") and 'operation="UpdateAutoScalingGroup"' in line and 'code="200"' in line
-    ]  # fmt: skip
-    assert sum(float(line.rsplit(" ", 1)[1]) for line in updates) == len(gate.named("autoscaling:UpdateAutoScalingGroup"))
+    sent = len(gate.named("autoscaling:UpdateAutoScalingGroup"))
+    wait_for("the count of updates", lambda: count_of(controller, "UpdateAutoScalingGroup") == sent, timeout=5)
     steps.recover(kube)
 
 

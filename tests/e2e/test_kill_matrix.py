@@ -122,6 +122,12 @@ def end_first_life(bench: Bench) -> bool:
     return struck
 
 
+def shortened(text: str) -> str:
+    """The sentence, and the end of the log where there is one."""
+    lines = text.splitlines()
+    return "\n".join(lines if len(lines) <= 14 else [lines[0], "…", *lines[-12:]])
+
+
 def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
     began = time.monotonic()
     out, total = undisturbed(bench)
@@ -134,7 +140,7 @@ def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
                 struck += kill(bench, number, moment)
             except (AssertionError, TimeoutError) as error:
                 where = next((entry.name for entry in bench.gate.entries if entry.note.startswith("killed")), "?")
-                failures.append(f"{kill.__name__} {number} {moment} ({where}): {error}")
+                failures.append(f"{kill.__name__} {number} {moment} ({where}): {shortened(str(error))}")
                 bench.controller.kill()
                 bench.controller.wait()
                 bench.before = None

@@ -145,11 +145,12 @@ void run_add_small_region(struct run *run)
 void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode)
 {
 	char json[1024];
-	(void)snprintf(json, sizeof(json),
-	               "{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
-	               "\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},"
-	               "{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]}}",
-	               name, zone_id, mode);
+	(void)snprintf(
+		json, sizeof(json),
+		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+		"\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},"
+		"{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]}}",
+		name, zone_id, mode);
 	world_apply(run->world, json);
 }
 
@@ -187,10 +188,11 @@ void run_assert_as_before(struct run *run, const char *before, const char *what)
 	struct arena arena;
 	arena_init(&arena, "fingerprint", 16 * 1024 * 1024);
 	const char *after = world_fingerprint(run->world, &arena);
-	bool same = strcmp(before, after) == 0 && world_records(run->world) == 0 && world_zone_owners(run->world, "use1-az1") == 0;
+	bool same =
+		strcmp(before, after) == 0 && world_records(run->world) == 0 && world_zone_owners(run->world, "use1-az1") == 0;
 	if (!same)
 		world_print_timeline(run->world);
-	cr_assert(same, "%s: the world is not as it was.\nbefore:\n%s\nafter (%zu records, %zu owners of the zone):\n%s", what, before,
-	          world_records(run->world), world_zone_owners(run->world, "use1-az1"), after);
+	cr_assert(same, "%s: the world is not as it was.\nbefore:\n%s\nafter (%zu records, %zu owners of the zone):\n%s",
+	          what, before, world_records(run->world), world_zone_owners(run->world, "use1-az1"), after);
 	arena_done(&arena);
 }

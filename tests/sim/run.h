@@ -18,8 +18,8 @@ struct run {
 	char identity[64];
 	unsigned lives;
 	unsigned deaths; /* by world_kill_at */
-	bool ended;    /* the engine came to its own end */
-	int exit_code; /* then */
+	bool ended;      /* the engine came to its own end */
+	int exit_code;   /* then */
 };
 
 /* An engine with usual settings in an empty world. */

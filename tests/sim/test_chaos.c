@@ -1,6 +1,6 @@
 /*
  * Chance: kills, faults, outages and broken watches from a seed. Whatever happens, the safety rules hold (the world checks them), and
- * when it is over the region is as it was. SIM_SEEDS=1000 runs more, SIM_SEED=17 runs one.
+ * when it is over the region is as it was. SIM_SEEDS=1000 runs more (from SIM_FIRST), SIM_SEED=17 runs one.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -28,8 +28,9 @@ static uint32_t roll(uint32_t below)
 
 static void fault_somewhere(void)
 {
-	static const enum world_fault faults[] = {WORLD_THROTTLE, WORLD_ERROR_BEFORE, WORLD_ERROR_AFTER, WORLD_REFUSE, WORLD_BREAK,
-	                                          WORLD_LOSE_REPLY, WORLD_LATE, WORLD_BUSY, WORLD_STALE};
+	static const enum world_fault faults[] = {WORLD_THROTTLE, WORLD_ERROR_BEFORE, WORLD_ERROR_AFTER,
+	                                          WORLD_REFUSE,   WORLD_BREAK,        WORLD_LOSE_REPLY,
+	                                          WORLD_LATE,     WORLD_BUSY,         WORLD_STALE};
 	world_fault(run.world, "*", 1 + roll(12), faults[roll(sizeof(faults) / sizeof(faults[0]))]);
 }
 
@@ -39,7 +40,8 @@ static void something_goes_wrong(void)
 	case 0:
 	case 1:
 	case 2:
-		world_kill_at(run.world, world_effects(run.world) + 1 + roll(8), roll(2) ? WORLD_KILL_BEFORE : WORLD_KILL_AFTER);
+		world_kill_at(run.world, world_effects(run.world) + 1 + roll(8),
+		              roll(2) ? WORLD_KILL_BEFORE : WORLD_KILL_AFTER);
 		break;
 	case 3:
 		world_end_watches(run.world);
@@ -79,7 +81,8 @@ static void until(run_condition reached, bool calm, const char *what)
 	while (!reached(&run)) {
 		if (instant_reached(limit, world_now(run.world))) {
 			world_print_timeline(run.world);
-			cr_assert_fail("seed %llu: never %s; phase %s", (unsigned long long)running, what, world_phase(run.world, "out"));
+			cr_assert_fail("seed %llu: never %s; phase %s", (unsigned long long)running, what,
+			               world_phase(run.world, "out"));
 		}
 		if (troubles-- > 0)
 			something_goes_wrong();
@@ -113,16 +116,91 @@ static void one(uint64_t seed)
 	arena_done(&arena);
 }
 
-Test(chaos, the_region_is_always_put_back)
+/* What their owners do to groups meanwhile: each gets one more subnet elsewhere, at some time. */
+struct edit {
+	const char *group;
+	const char *subnet;
+	const char *expected; /* as a set */
+};
+
+static const struct edit edits[] = {
+	{"web", "subnet-b2", "subnet-a1,subnet-b1,subnet-b2,subnet-c1"},
+	{"api", "subnet-b2", "subnet-a1,subnet-a2,subnet-b1,subnet-b2,subnet-c1"},
+	{"batch", "subnet-c1", "subnet-a2,subnet-b2,subnet-c1"},
+	{"cache", "subnet-b1", "subnet-a1,subnet-b1,subnet-c1"},
+	{"idle", "subnet-c1", "subnet-a1,subnet-b1,subnet-c1"},
+};
+#define EDITS (sizeof(edits) / sizeof(edits[0]))
+
+static void edit(struct world *world, void *context)
+{
+	const struct edit *what = context;
+	char subnets[512];
+	(void)snprintf(subnets, sizeof(subnets), "%s,%s", world_group(world, what->group), what->subnet);
+	world_edit_group(world, what->group, subnets);
+}
+
+static void assert_edits(struct arena *arena, uint64_t seed)
+{
+	for (size_t i = 0; i < EDITS; i++) {
+		struct string_list is = string_list_split(world_group(run.world, edits[i].group), ",", arena);
+		struct string_list wanted = string_list_split(edits[i].expected, ",", arena);
+		bool right = world_group_raced(run.world, edits[i].group) || string_list_same_set(&is, &wanted);
+		if (!right)
+			world_print_timeline(run.world);
+		cr_assert(right, "seed %llu: %s is %s", (unsigned long long)seed, edits[i].group,
+		          world_group(run.world, edits[i].group));
+	}
+}
+
+/* Only what leaves no update on its way for long: a late one overwrites a later edit, and nobody can help that. */
+static void one_with_edits(uint64_t seed)
+{
+	struct arena arena;
+	arena_init(&arena, "test", 64 * 1024 * 1024);
+	run_init(&run, seed);
+	running = seed;
+	dice = seed * 0x9e3779b97f4a7c15ULL + 7;
+	run_add_region(&run);
+	for (size_t i = 0; i < EDITS; i++) {
+		struct edit *copy = ARENA_NEW(&arena, struct edit);
+		*copy = edits[i];
+		world_at(run.world, roll(180000), edit, copy);
+	}
+	for (int i = 0; i < 6; i++)
+		world_fault(run.world, "*", 1 + roll(150), roll(2) ? WORLD_THROTTLE : WORLD_ERROR_BEFORE);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, roll(240000));
+	world_delete_evacuation(run.world, "out");
+	until(run_gone, true, "gone");
+	run_for(&run, 4 * MINUTE_MS);
+	assert_edits(&arena, seed);
+	cr_assert_eq(world_records(run.world), 0, "seed %llu", (unsigned long long)seed);
+	run_done(&run);
+	arena_done(&arena);
+}
+
+static void each_seed(void (*run_one)(uint64_t seed), const char *what)
 {
 	const char *single = getenv("SIM_SEED");
 	const char *many = getenv("SIM_SEEDS");
+	const char *first = getenv("SIM_FIRST");
 	uint64_t seeds = many != NULL ? strtoull(many, NULL, 10) : SEEDS;
 	if (single != NULL) {
-		one(strtoull(single, NULL, 10));
+		run_one(strtoull(single, NULL, 10));
 		return;
 	}
-	for (uint64_t seed = 1; seed <= seeds; seed++)
-		one(seed);
-	fprintf(stderr, "chaos: %llu seeds\n", (unsigned long long)seeds);
+	for (uint64_t seed = first != NULL ? strtoull(first, NULL, 10) : 1; seed <= seeds; seed++)
+		run_one(seed);
+	fprintf(stderr, "%s: %llu seeds\n", what, (unsigned long long)seeds);
+}
+
+Test(chaos, the_region_is_always_put_back)
+{
+	each_seed(one, "kills, faults and outages");
+}
+
+Test(chaos, what_the_owners_edit_survives)
+{
+	each_seed(one_with_edits, "edits and faults");
 }

@@ -108,7 +108,9 @@ Test(evacuate, what_the_owner_edits_meanwhile_survives)
 	assert_group("web", "subnet-b2,subnet-a1,subnet-b1");
 	const char *api = world_group(run.world, "api");
 	cr_assert(strstr(api, "subnet-a1") && strstr(api, "subnet-a2") && strstr(api, "subnet-b2"), "%s", api);
-	cr_assert(strstr(api, "subnet-c1") < strstr(api, "subnet-b1") && strstr(api, "subnet-b1") < strstr(api, "subnet-b2"), "%s", api);
+	cr_assert(strstr(api, "subnet-c1") < strstr(api, "subnet-b1") &&
+	              strstr(api, "subnet-b1") < strstr(api, "subnet-b2"),
+	          "%s", api);
 	assert_group("batch", "subnet-a2,subnet-b2");
 	cr_assert_eq(world_records(run.world), 0);
 }
@@ -214,8 +216,9 @@ Test(evacuate, mode_plan_changes_nothing)
 	run_for(&run, 12 * MINUTE_MS);
 	cr_assert_str_eq(world_phase(run.world, "out"), "Planned");
 	cr_assert_str_eq(world_fingerprint(run.world, &arena), before);
-	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup") + world_calls(run.world, "PutItem") + world_calls(run.world, "UpdateItem") +
-	                     world_calls(run.world, "PATCH nodes") + world_calls(run.world, "PATCH zonalevacuations"),
+	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup") + world_calls(run.world, "PutItem") +
+	                 world_calls(run.world, "UpdateItem") + world_calls(run.world, "PATCH nodes") +
+	                 world_calls(run.world, "PATCH zonalevacuations"),
 	             0);
 	cr_assert_str_eq(world_change_state(run.world, "out", "web"), "Planned");
 	restore();
@@ -226,8 +229,8 @@ Test(evacuate, many_groups_come_in_pages)
 {
 	run_add_small_region(&run);
 	for (int i = 0; i < 120; i++)
-		world_add_group(run.world, arena_printf(&arena, "many-%03d", i), i % 2 == 0 ? "subnet-a1,subnet-b1" : "subnet-b1,subnet-a2,subnet-c1", 1,
-		                NULL);
+		world_add_group(run.world, arena_printf(&arena, "many-%03d", i),
+		                i % 2 == 0 ? "subnet-a1,subnet-b1" : "subnet-b1,subnet-a2,subnet-c1", 1, NULL);
 	dynamo_set_page(world_dynamo(run.world), 7);
 	const char *before = world_fingerprint(run.world, &arena);
 	hold();

@@ -82,10 +82,12 @@ Test(kill, a_crash_loop_gets_on)
 		struct instant limit = instant_after(world_now(run.world), 600 * MINUTE_MS);
 		bool deleted = false;
 		while (!run_gone(&run)) {
-			cr_assert_not(instant_reached(limit, world_now(run.world)), "seed %lu: stuck in %s", (unsigned long)seed, world_phase(run.world, "out"));
+			cr_assert_not(instant_reached(limit, world_now(run.world)), "seed %lu: stuck in %s", (unsigned long)seed,
+			              world_phase(run.world, "out"));
 			if (run.lives == 0 || run.deaths > deaths) {
 				deaths = run.deaths;
-				world_kill_at(run.world, world_effects(run.world) + 4 + (unsigned)(seed % 3), seed % 2 == 0 ? WORLD_KILL_BEFORE : WORLD_KILL_AFTER);
+				world_kill_at(run.world, world_effects(run.world) + 4 + (unsigned)(seed % 3),
+				              seed % 2 == 0 ? WORLD_KILL_BEFORE : WORLD_KILL_AFTER);
 			}
 			run_for(&run, 10000);
 			if (!deleted && run_holding(&run)) {

@@ -122,3 +122,34 @@ Test(outage, a_new_evacuation_is_seen_after_the_watch_expired)
 	must(run_holding, 30 * MINUTE_MS, "holds");
 	finish();
 }
+
+/* The first update of web arrives after three minutes; what is done meanwhile must not make it lose a subnet. */
+static void first_update_is_late(void)
+{
+	world_set_late(run.world, 3 * MINUTE_MS);
+	world_fault(run.world, "UpdateAutoScalingGroup", 1, WORLD_LATE);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+}
+
+Test(outage, an_update_that_was_repeated_arrives_after_all)
+{
+	first_update_is_late();
+	must(run_holding, 2 * MINUTE_MS + 50000, "holds, with the second update");
+	finish();
+	world_advance(run.world, 5 * MINUTE_MS);
+	run_assert_as_before(&run, before, "after the late update has arrived");
+}
+
+Test(outage, the_update_of_a_dead_process_arrives_after_all)
+{
+	first_update_is_late();
+	while (world_calls(run.world, "UpdateAutoScalingGroup") < 1)
+		run_for(&run, 5);
+	engine_free(run.engine);
+	run.engine = NULL;
+	world_revive(run.world);
+	must(run_holding, 2 * MINUTE_MS + 50000, "holds, by the update of the second process");
+	finish();
+	world_advance(run.world, 5 * MINUTE_MS);
+	run_assert_as_before(&run, before, "after the late update has arrived");
+}

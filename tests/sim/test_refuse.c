@@ -243,10 +243,34 @@ Test(refuse, a_rival_is_fought_three_times_and_then_reported)
 	const char *reason;
 	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", &reason), "False");
 	cr_assert_str_eq(reason, "Rival");
-	cr_assert_leq(world_calls(run.world, "UpdateAutoScalingGroup"), 5 + 3, "the first time, and three times more for one group");
+	cr_assert_leq(world_calls(run.world, "UpdateAutoScalingGroup"), 5 + 3,
+	              "the first time, and three times more for one group");
 	assert_group("api", "subnet-b1,subnet-c1");
 	world_delete_evacuation(run.world, "out");
 	must(run_gone, "gone");
 	cr_assert(strstr(world_group(run.world, "web"), "subnet-a1"));
 	cr_assert_eq(world_records(run.world), 0);
+}
+
+Test(refuse, whoever_is_not_the_last_owner_only_leaves)
+{
+	run_add_region(&run);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, "holds");
+	world_join(run.world, "use1-az1", "another-cluster");
+	world_delete_evacuation(run.world, "out");
+	must(run_gone, "leaves");
+	assert_group("web", "subnet-b1,subnet-c1");
+	cr_assert_not(world_node_tainted(run.world, "node-a1"), "nodes are this cluster's alone");
+	cr_assert_eq(world_records(run.world), 5);
+	cr_assert_eq(world_zone_owners(run.world, "use1-az1"), 1);
+	unsigned updates = world_calls(run.world, "UpdateAutoScalingGroup");
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, "joins what the other holds");
+	cr_assert_eq(world_zone_owners(run.world, "use1-az1"), 2);
+	world_delete_evacuation(run.world, "out");
+	must(run_gone, "leaves again");
+	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup"), updates);
+	cr_assert_eq(world_records(run.world), 5);
+	assert_group("api", "subnet-b1,subnet-c1");
 }

@@ -74,6 +74,7 @@ struct world *world_new(uint64_t seed)
 	world->chance = seed * 2 + 1;
 	world->client_chance = seed * 7 + 3;
 	world->now.ms = START_MS;
+	world->late_ms = 40000;
 	world->client.now = client_now;
 	world->client.wall = client_wall;
 	world->client.random = client_random;
@@ -228,12 +229,23 @@ void world_aws_outage(struct world *world, int64_t ms)
 	world->aws_back = instant_after(world->now, ms);
 }
 
+void world_set_late(struct world *world, int64_t ms)
+{
+	world->late_ms = ms;
+}
+
 const char *world_fault_name(enum world_fault fault)
 {
 	static const char *const names[] = {
-		[WORLD_NO_FAULT] = "no fault",         [WORLD_THROTTLE] = "throttled",      [WORLD_ERROR_BEFORE] = "500, not done",
-		[WORLD_ERROR_AFTER] = "500, but done", [WORLD_REFUSE] = "no connection",    [WORLD_BREAK] = "done, connection broke",
-		[WORLD_LOSE_REPLY] = "done, silence",  [WORLD_LATE] = "silence, done late", [WORLD_BUSY] = "busy",
+		[WORLD_NO_FAULT] = "no fault",
+		[WORLD_THROTTLE] = "throttled",
+		[WORLD_ERROR_BEFORE] = "500, not done",
+		[WORLD_ERROR_AFTER] = "500, but done",
+		[WORLD_REFUSE] = "no connection",
+		[WORLD_BREAK] = "done, connection broke",
+		[WORLD_LOSE_REPLY] = "done, silence",
+		[WORLD_LATE] = "silence, done late",
+		[WORLD_BUSY] = "busy",
 		[WORLD_STALE] = "stale",
 	};
 	return names[fault];

@@ -66,6 +66,9 @@ void world_at(struct world *world, int64_t after_ms, void (*run)(struct world *w
 /* Somebody who puts `subnet` back `delay_ms` after the engine took it out of the group, `times` times at most. */
 void world_rival(struct world *world, const char *group, const char *subnet, int64_t delay_ms, int times);
 
+/* Another cluster wants out what is out of that zone: it joins the records of groups, and the zone's registration. */
+void world_join(struct world *world, const char *zone_id, const char *owner);
+
 /* Another identity writes itself into the lease now and keeps renewing it. */
 void world_steal_lease(struct world *world);
 
@@ -93,11 +96,13 @@ enum world_fault {
 	WORLD_REFUSE,       /* no connection; nothing happens */
 	WORLD_BREAK,        /* it happens, the connection breaks before the answer */
 	WORLD_LOSE_REPLY,   /* it happens, silence until the deadline */
-	WORLD_LATE,         /* silence until the deadline; it happens 20 s after that */
+	WORLD_LATE,         /* silence until the deadline; it happens later, see world_set_late */
 	WORLD_BUSY,         /* ScalingActivityInProgress (409 for Kubernetes); nothing happens */
 	WORLD_STALE,        /* DescribeAutoScalingGroups: a group edited less than 10 s ago as it was before */
 };
 const char *world_fault_name(enum world_fault fault);
+/* A late call arrives so long after it was submitted (40 s when not set; longer than its deadline). */
+void world_set_late(struct world *world, int64_t ms);
 void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault);
 
 /* How many calls of an operation ("*" as above) were submitted so far. */
@@ -118,6 +123,7 @@ unsigned world_effects(const struct world *world);
 /* Looks, for assertions and for deciding how long to run. */
 const char *world_group(struct world *world, const char *name); /* its subnets; NULL when there is none */
 int world_group_instances(struct world *world, const char *name, const char *zone_id); /* zone NULL = all */
+bool world_group_raced(struct world *world, const char *name); /* an update came within a second of a foreign edit */
 const char *world_group_arn(struct world *world, const char *name);
 const struct json *world_node(struct world *world, const char *name);
 bool world_node_tainted(struct world *world, const char *name);

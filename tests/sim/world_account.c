@@ -70,7 +70,8 @@ static struct sim_group *group_get(struct world *world, const char *name)
 }
 
 /* Instances that stay, by zone; zones the group may not use get -1. */
-static void count_zones(struct world *world, const struct sim_group *group, int counts[SIM_ZONES_MAX], int allowed[SIM_ZONES_MAX])
+static void count_zones(struct world *world, const struct sim_group *group, int counts[SIM_ZONES_MAX],
+                        int allowed[SIM_ZONES_MAX])
 {
 	struct string_list subnets = sim_list(world, group->subnets);
 	memset(counts, 0, SIM_ZONES_MAX * sizeof(int));
@@ -245,4 +246,9 @@ int world_group_instances(struct world *world, const char *name, const char *zon
 		if (zone_id == NULL || strcmp(world->zones[group->instances[i].zone].id, zone_id) == 0)
 			count++;
 	return count;
+}
+
+bool world_group_raced(struct world *world, const char *name)
+{
+	return group_get(world, name)->raced;
 }

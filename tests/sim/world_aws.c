@@ -23,7 +23,10 @@ const char *sim_header_or(const struct sim_request *request, const char *name, c
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	                              : -1;
 }
 
 static const char *percent_decode(struct arena *arena, const char *string)
@@ -59,8 +62,8 @@ static const char *form_get(const struct form *form, const char *name)
 
 void sim_aws_label(struct sim_request *request, struct arena *arena)
 {
-	static const char *const effects[] = {"UpdateAutoScalingGroup", "PutItem",     "UpdateItem",
-	                                      "DeleteItem",             "CreateTable", "UpdateContinuousBackups"};
+	static const char *const effects[] = {
+		"UpdateAutoScalingGroup", "PutItem", "UpdateItem", "DeleteItem", "CreateTable", "UpdateContinuousBackups"};
 	const char *target = http_header(&request->headers, "X-Amz-Target");
 	if (target != NULL) {
 		const char *dot = strchr(target, '.');
@@ -100,17 +103,21 @@ static void answer_error(struct sim_call *call, int status, const char *code, co
 		json_set_string(body, "message", message);
 		call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", json_print(body, arena), ERROR_NONE};
 	} else if (strcmp(signed_service(call), "ec2") == 0) {
-		answer_xml(call, status,
-		           arena_printf(arena,
-		                        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>%s</Code><Message>%s</Message>"
-		                        "</Error></Errors><RequestID>sim</RequestID></Response>",
-		                        code, message));
+		answer_xml(
+			call, status,
+			arena_printf(
+				arena,
+				"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>%s</Code><Message>%s</Message>"
+				"</Error></Errors><RequestID>sim</RequestID></Response>",
+				code, message));
 	} else {
-		answer_xml(call, status,
-		           arena_printf(arena,
-		                        "<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
-		                        "<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>",
-		                        code, message));
+		answer_xml(
+			call, status,
+			arena_printf(
+				arena,
+				"<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
+				"<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>",
+				code, message));
 	}
 }
 
@@ -149,11 +156,13 @@ static const char *signing_trouble(const struct world *world, struct sim_call *c
 	const char *credential = strstr(authorization, "Credential=");
 	const char *headers = strstr(authorization, "SignedHeaders=");
 	struct wallclock at;
-	if (!text_starts_with(authorization, "AWS4-HMAC-SHA256 ") || signature == NULL || credential == NULL || headers == NULL)
+	if (!text_starts_with(authorization, "AWS4-HMAC-SHA256 ") || signature == NULL || credential == NULL ||
+	    headers == NULL)
 		return "MissingAuthenticationToken";
 	struct string_list scope = string_list_split(credential + strlen("Credential="), "/, ", &call->arena);
 	if (scope.count < 5 || strcmp(scope.at[4], "aws4_request") != 0 || strcmp(scope.at[2], WORLD_REGION) != 0 ||
-	    !is_hex(signature + strlen("Signature="), 64) || strstr(headers, "host") == NULL || strstr(headers, "x-amz-date") == NULL)
+	    !is_hex(signature + strlen("Signature="), 64) || strstr(headers, "host") == NULL ||
+	    strstr(headers, "x-amz-date") == NULL)
 		return "IncompleteSignature";
 	if (!wallclock_parse(date, &at) || strncmp(scope.at[1], date, 8) != 0)
 		return "IncompleteSignature";
@@ -168,19 +177,20 @@ static void serve_zones(struct world *world, struct sim_call *call)
 	text_append(&text, "<DescribeAvailabilityZonesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">"
 	                   "<requestId>sim</requestId><availabilityZoneInfo>");
 	for (size_t i = 0; i < world->zone_count; i++)
-		text_printf(&text,
-		            "<item><optInStatus>opt-in-not-required</optInStatus><messageSet/><regionName>" WORLD_REGION
-		            "</regionName><zoneName>%s</zoneName><zoneId>%s</zoneId><groupName>" WORLD_REGION
-		            "-zg-1</groupName><networkBorderGroup>" WORLD_REGION
-		            "</networkBorderGroup><zoneType>availability-zone</zoneType><zoneState>available</zoneState></item>",
-		            world->zones[i].name, world->zones[i].id);
+		text_printf(
+			&text,
+			"<item><optInStatus>opt-in-not-required</optInStatus><messageSet/><regionName>" WORLD_REGION
+			"</regionName><zoneName>%s</zoneName><zoneId>%s</zoneId><groupName>" WORLD_REGION
+			"-zg-1</groupName><networkBorderGroup>" WORLD_REGION
+			"</networkBorderGroup><zoneType>availability-zone</zoneType><zoneState>available</zoneState></item>",
+			world->zones[i].name, world->zones[i].id);
 	text_append(&text, "</availabilityZoneInfo></DescribeAvailabilityZonesResponse>");
 	answer_xml(call, 200, text_take(&text, &call->arena));
 }
 
 /* From `token` (a position) at most `limit`. */
-static bool page(const struct form *form, const char *limit_name, long long limit_max, long long limit_default, size_t *from,
-                 size_t *limit)
+static bool page(const struct form *form, const char *limit_name, long long limit_max, long long limit_default,
+                 size_t *from, size_t *limit)
 {
 	const char *token = form_get(form, "NextToken");
 	const char *limit_text = form_get(form, limit_name);
@@ -205,14 +215,17 @@ static void serve_subnets(struct world *world, struct sim_call *call, const stru
 	}
 	struct text text;
 	text_init(&text, ANSWER_MAX_BYTES);
-	text_append(&text, "<DescribeSubnetsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>sim</requestId><subnetSet>");
+	text_append(
+		&text,
+		"<DescribeSubnetsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>sim</requestId><subnetSet>");
 	size_t i = from;
 	for (; i < world->subnet_count && i < from + limit; i++) {
 		const struct sim_subnet *subnet = &world->subnets[i];
 		if (!subnet->deleted)
 			text_printf(&text,
 			            "<item><subnetId>%s</subnetId><state>available</state><vpcId>vpc-1</vpcId><availabilityZone>%s"
-			            "</availabilityZone><availabilityZoneId>%s</availabilityZoneId><ownerId>" WORLD_ACCOUNT "</ownerId></item>",
+			            "</availabilityZone><availabilityZoneId>%s</availabilityZoneId><ownerId>" WORLD_ACCOUNT
+			            "</ownerId></item>",
 			            subnet->id, world->zones[subnet->zone].name, world->zones[subnet->zone].id);
 	}
 	text_append(&text, "</subnetSet>");
@@ -244,26 +257,29 @@ static void print_tags(const struct sim_group *group, struct arena *arena, struc
 	for (size_t i = 0; i < tags.count; i++) {
 		const char *equals = strchr(tags.at[i], '=');
 		size_t length = equals != NULL ? (size_t)(equals - tags.at[i]) : strlen(tags.at[i]);
-		text_printf(text,
-		            "<member><ResourceId>%s</ResourceId><ResourceType>auto-scaling-group</ResourceType><Key>%.*s</Key><Value>%s"
-		            "</Value><PropagateAtLaunch>false</PropagateAtLaunch></member>",
-		            group->name, (int)length, tags.at[i], equals != NULL ? equals + 1 : "");
+		text_printf(
+			text,
+			"<member><ResourceId>%s</ResourceId><ResourceType>auto-scaling-group</ResourceType><Key>%.*s</Key><Value>%s"
+			"</Value><PropagateAtLaunch>false</PropagateAtLaunch></member>",
+			group->name, (int)length, tags.at[i], equals != NULL ? equals + 1 : "");
 	}
 	text_append(text, "</Tags>");
 }
 
-static void print_group(struct world *world, const struct sim_group *group, bool stale, struct arena *arena, struct text *text)
+static void print_group(struct world *world, const struct sim_group *group, bool stale, struct arena *arena,
+                        struct text *text)
 {
 	stale = stale && group->edited.ms != 0 && instant_between_ms(group->edited, world->now) < STALE_MS;
 	const char *subnets = stale ? group->previous : group->subnets;
 	struct string_list list = sim_list(world, subnets);
 	bool zones[SIM_ZONES_MAX] = {false};
-	text_printf(text,
-	            "<member><AutoScalingGroupName>%s</AutoScalingGroupName><AutoScalingGroupARN>%s</AutoScalingGroupARN>"
-	            "<MinSize>0</MinSize><MaxSize>%d</MaxSize><DesiredCapacity>%d</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
-	            "<CreatedTime>2025-11-01T00:00:00.000Z</CreatedTime><HealthCheckType>EC2</HealthCheckType><SuspendedProcesses/>"
-	            "<LoadBalancerNames/><TargetGroupARNs/><EnabledMetrics/><VPCZoneIdentifier>%s</VPCZoneIdentifier><AvailabilityZones>",
-	            group->name, group->arn, group->desired * 2, group->desired, subnets);
+	text_printf(
+		text,
+		"<member><AutoScalingGroupName>%s</AutoScalingGroupName><AutoScalingGroupARN>%s</AutoScalingGroupARN>"
+		"<MinSize>0</MinSize><MaxSize>%d</MaxSize><DesiredCapacity>%d</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
+		"<CreatedTime>2025-11-01T00:00:00.000Z</CreatedTime><HealthCheckType>EC2</HealthCheckType><SuspendedProcesses/>"
+		"<LoadBalancerNames/><TargetGroupARNs/><EnabledMetrics/><VPCZoneIdentifier>%s</VPCZoneIdentifier><AvailabilityZones>",
+		group->name, group->arn, group->desired * 2, group->desired, subnets);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct sim_subnet *subnet = sim_subnet_find(world, list.at[i]);
 		if (subnet != NULL && !zones[subnet->zone])
@@ -312,8 +328,9 @@ static void serve_groups(struct world *world, struct sim_call *call, const struc
 	text_append(&text, "</AutoScalingGroups>");
 	if (i < names.count)
 		text_printf(&text, "<NextToken>page-%zu</NextToken>", i);
-	text_append(&text, "</DescribeAutoScalingGroupsResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
-	                   "</DescribeAutoScalingGroupsResponse>");
+	text_append(&text,
+	            "</DescribeAutoScalingGroupsResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
+	            "</DescribeAutoScalingGroupsResponse>");
 	answer_xml(call, 200, text_take(&text, &call->arena));
 }
 
@@ -331,12 +348,13 @@ static void take(struct world *world, struct sim_group *group, const char *after
 {
 	struct string_list before = sim_list(world, group->subnets);
 	for (size_t i = 0; i < before.count; i++)
-		if (!sim_list_has(world, after, before.at[i])) {
+		if (!sim_list_has(world, after, before.at[i]) && sim_record_naming(world, group, before.at[i]) != NULL) {
 			char *taken = sim_strdup(sim_list_with(world, group->taken, before.at[i]));
 			free(group->taken);
 			group->taken = taken;
 		}
-	bool strikes = group->rival_subnet != NULL && group->rival_times > 0 && sim_list_has(world, group->subnets, group->rival_subnet) &&
+	bool strikes = group->rival_subnet != NULL && group->rival_times > 0 &&
+	               sim_list_has(world, group->subnets, group->rival_subnet) &&
 	               !sim_list_has(world, after, group->rival_subnet);
 	if (strikes) {
 		group->rival_times--;
@@ -344,7 +362,8 @@ static void take(struct world *world, struct sim_group *group, const char *after
 	}
 }
 
-static const char *update_trouble(struct world *world, const struct sim_group *group, const struct form *form, const char **code)
+static const char *update_trouble(struct world *world, const struct sim_group *group, const struct form *form,
+                                  const char **code)
 {
 	const char *subnets = form_get(form, "VPCZoneIdentifier");
 	*code = "ValidationError";
@@ -377,9 +396,10 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 	sim_check_update(world, group, after, call->abandoned);
 	take(world, group, after);
 	sim_group_set(world, group, after);
-	answer_xml(call, 200,
-	           "<UpdateAutoScalingGroupResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><ResponseMetadata>"
-	           "<RequestId>sim</RequestId></ResponseMetadata></UpdateAutoScalingGroupResponse>");
+	answer_xml(
+		call, 200,
+		"<UpdateAutoScalingGroupResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><ResponseMetadata>"
+		"<RequestId>sim</RequestId></ResponseMetadata></UpdateAutoScalingGroupResponse>");
 }
 
 static void serve_query(struct world *world, struct sim_call *call)
@@ -397,11 +417,12 @@ static void serve_query(struct world *world, struct sim_call *call)
 	else if (strcmp(action, "UpdateAutoScalingGroup") == 0)
 		serve_update(world, call, &form);
 	else if (strcmp(action, "GetCallerIdentity") == 0)
-		answer_xml(call, 200,
-		           "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
-		           "arn:aws:iam::" WORLD_ACCOUNT ":user/sim</Arn><UserId>AIDASIM</UserId><Account>" WORLD_ACCOUNT
-		           "</Account></GetCallerIdentityResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
-		           "</GetCallerIdentityResponse>");
+		answer_xml(
+			call, 200,
+			"<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
+			"arn:aws:iam::" WORLD_ACCOUNT ":user/sim</Arn><UserId>AIDASIM</UserId><Account>" WORLD_ACCOUNT
+			"</Account></GetCallerIdentityResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
+			"</GetCallerIdentityResponse>");
 	else
 		answer_error(call, 400, "InvalidAction", action);
 }
@@ -419,7 +440,8 @@ void sim_aws_serve(struct world *world, struct sim_call *call)
 		return;
 	}
 	const char *body = NULL;
-	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length, &call->arena, &body);
+	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length,
+	                           &call->arena, &body);
 	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
 }
 

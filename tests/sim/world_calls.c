@@ -11,7 +11,6 @@
 #define CALL_MAX_BYTES (32 * 1024 * 1024)
 #define SPIN_MAX 20000
 #define DEAD_WAITS_MAX 1000
-#define LATE_MS 20000
 #define SOON_MS 10000
 #define AWS_LATE_MAX_MS 280000
 
@@ -76,7 +75,8 @@ static void request_url(struct world *world, struct arena *arena, const char *ur
 	out->query = path[path_length] == '?' ? arena_string(arena, path + path_length + 1) : "";
 }
 
-static void request_copy(struct world *world, struct arena *arena, const struct http_request *request, struct sim_request *out)
+static void request_copy(struct world *world, struct arena *arena, const struct http_request *request,
+                         struct sim_request *out)
 {
 	if (request->url == NULL || request->method == NULL)
 		sim_broken(world, "submit without url or method (%s)", request->operation != NULL ? request->operation : "?");
@@ -152,14 +152,15 @@ static void schedule_call(struct world *world, struct sim_call *call)
 		return;
 	case WORLD_LATE:
 		sim_schedule(world, deadline_ms, THING_REPLY, call, NULL, NULL);
-		sim_schedule(world, deadline_ms + LATE_MS, THING_SERVE, call, NULL, NULL);
+		sim_schedule(world, world->late_ms, THING_SERVE, call, NULL, NULL);
 		return;
 	default:
 		sim_schedule(world, call->latency_ms / 2, THING_SERVE, call, NULL, NULL);
 	}
 }
 
-static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request, void *owner)
+static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
+                              void *owner)
 {
 	struct world *world = (struct world *)client;
 	uint64_t number = ++world->last_call;
@@ -200,14 +201,20 @@ static int64_t landing_ms(struct world *world, const struct sim_call *call)
 	case 2:
 		return sim_chance(world, SOON_MS);
 	default:
-		return sim_chance(world, strcmp(call->request.operation, "UpdateAutoScalingGroup") == 0 ? AWS_LATE_MAX_MS : SOON_MS);
+		return sim_chance(world,
+		                  strcmp(call->request.operation, "UpdateAutoScalingGroup") == 0 ? AWS_LATE_MAX_MS : SOON_MS);
 	}
 }
 
 /* What was sent may still land, or not. */
 static void call_abandon(struct world *world, struct sim_call *call)
 {
-	bool lands = call->answer.status == 0 && !call->stream.open && call->fault != WORLD_REFUSE && sim_chance(world, 2) == 0;
+	if (call->fault == WORLD_LATE) {
+		call->abandoned = true; /* its reply finds nobody, and it arrives as it would have */
+		return;
+	}
+	bool lands =
+		call->answer.status == 0 && !call->stream.open && call->fault != WORLD_REFUSE && sim_chance(world, 2) == 0;
 	call->abandoned = true;
 	if (!lands) {
 		call_free(world, call);
@@ -321,7 +328,8 @@ static struct http_response *response_make(struct sim_call *call)
 	struct http_response *response = ARENA_NEW(arena, struct http_response);
 	response->body = "";
 	if (call->fault == WORLD_REFUSE || call->fault == WORLD_BREAK) {
-		response_error(response, ERROR_UNREACHABLE, call->fault == WORLD_REFUSE ? "connection refused" : "connection reset");
+		response_error(response, ERROR_UNREACHABLE,
+		               call->fault == WORLD_REFUSE ? "connection refused" : "connection reset");
 		return response;
 	}
 	if (call->fault == WORLD_LOSE_REPLY || call->fault == WORLD_LATE) {
@@ -348,6 +356,8 @@ static struct http_response *response_make(struct sim_call *call)
 /* True: `out` is filled. A late call is told now and served later. */
 static bool call_reply(struct world *world, struct sim_call *call, struct client_event *out)
 {
+	if (call->abandoned && call->fault == WORLD_LATE)
+		return false;
 	if (call->abandoned) {
 		call_free(world, call);
 		return false;
@@ -355,7 +365,8 @@ static bool call_reply(struct world *world, struct sim_call *call, struct client
 	struct http_response *response = response_make(call);
 	if (call->stream.open && call->answer.transport != ERROR_NONE)
 		response_error(response, call->answer.transport, "no byte for too long");
-	*out = (struct client_event){.what = CLIENT_FINISHED, .call = call->number, .owner = call->owner, .response = response};
+	*out = (struct client_event){
+		.what = CLIENT_FINISHED, .call = call->number, .owner = call->owner, .response = response};
 	if (call->fault == WORLD_LATE)
 		call->abandoned = true;
 	else

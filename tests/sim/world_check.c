@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define RENEW_DEADLINE_MS 10000
-#define READ_TO_WRITE_MS 1000
+/* The engine sends what was read at most a second ago; then it is on its way. */
+#define READ_TO_WRITE_MS 1050
 #define OURS "zonevac.dev/evacuated"
 
 /* An attribute of DynamoDB JSON: {"S": "x"}. */
@@ -46,7 +47,8 @@ static bool within_window(const struct world *world, const struct sim_group *gro
 	return group->foreign_edit.ms != 0 && instant_between_ms(group->foreign_edit, world->now) < READ_TO_WRITE_MS;
 }
 
-static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet, bool late)
+static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet,
+                        bool late)
 {
 	const struct json *record = sim_record_naming(world, group, subnet);
 	if (record == NULL && !within_window(world, group))
@@ -54,11 +56,13 @@ static void check_taken(struct world *world, const struct sim_group *group, cons
 	if (record == NULL || late)
 		return;
 	if (!text_equal(attribute(record, "state"), "Intent"))
-		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, group->name, attribute(record, "state"));
+		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, group->name,
+		           attribute(record, "state"));
 	const struct json *list = json_get(json_get(record, "removedSubnets"), "L");
 	for (size_t i = 0; i < json_count(list); i++)
 		if (sim_list_has(world, after, json_get_string(json_at(list, i), "S")))
-			sim_broken(world, "the record of %s names %s, but it is left in", group->name, json_get_string(json_at(list, i), "S"));
+			sim_broken(world, "the record of %s names %s, but it is left in", group->name,
+			           json_get_string(json_at(list, i), "S"));
 }
 
 static void check_added(struct world *world, const struct sim_group *group, const char *subnet)
@@ -71,8 +75,9 @@ static void check_added(struct world *world, const struct sim_group *group, cons
 }
 
 /* A late update arrives after its sender gave up or died: that a record still names what it takes is all that can be asked of it. */
-void sim_check_update(struct world *world, const struct sim_group *group, const char *after, bool late)
+void sim_check_update(struct world *world, struct sim_group *group, const char *after, bool late)
 {
+	group->raced = group->raced || within_window(world, group);
 	struct string_list old = sim_list(world, group->subnets);
 	struct string_list new = sim_list(world, after);
 	for (size_t i = 0; i < old.count; i++)
@@ -133,7 +138,8 @@ static void check_record(struct world *world, const struct json *record)
 	if (zone == NULL || zone[0] == '#' || !owned_here(record))
 		return;
 	if (!zone_has_evacuation(world, zone))
-		sim_broken(world, "the record of %s is open and there is no evacuation of its zone", attribute(record, "resourceId"));
+		sim_broken(world, "the record of %s is open and there is no evacuation of its zone",
+		           attribute(record, "resourceId"));
 }
 
 void sim_check(struct world *world)
@@ -156,5 +162,6 @@ void sim_check_submit(struct world *world, const struct sim_request *request)
 		sim_broken(world, "%s %s without the lease", request->operation, request->path);
 	int64_t age_ms = instant_between_ms(world->lease_renewed, world->now);
 	if (age_ms >= RENEW_DEADLINE_MS)
-		sim_broken(world, "%s %s with a lease renewed %lld ms ago", request->operation, request->path, (long long)age_ms);
+		sim_broken(world, "%s %s with a lease renewed %lld ms ago", request->operation, request->path,
+		           (long long)age_ms);
 }

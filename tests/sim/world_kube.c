@@ -86,7 +86,8 @@ void sim_kube_status(struct sim_call *call, int status, const char *reason, cons
 
 void sim_kube_throttle(struct sim_call *call)
 {
-	sim_kube_status(call, 429, "TooManyRequests", "the server has received too many requests and has asked us to try again later");
+	sim_kube_status(call, 429, "TooManyRequests",
+	                "the server has received too many requests and has asked us to try again later");
 }
 
 static void answer_object(struct sim_call *call, int status, const struct object *object)
@@ -96,8 +97,9 @@ static void answer_object(struct sim_call *call, int status, const struct object
 
 static void not_found(struct sim_call *call, const struct route *route)
 {
-	sim_kube_status(call, 404, "NotFound",
-	                arena_printf(&call->arena, "%s \"%s\" not found", sim_collections[route->collection].resource, route->name));
+	sim_kube_status(
+		call, 404, "NotFound",
+		arena_printf(&call->arena, "%s \"%s\" not found", sim_collections[route->collection].resource, route->name));
 }
 
 /* Pages by name; the version is that of the moment, as small collections change little between two pages. */
@@ -115,7 +117,8 @@ static void serve_list(struct world *world, struct sim_call *call, const struct 
 	struct json *metadata = json_set_object(list, "metadata");
 	struct json *items = json_set_array(list, "items");
 	const char *last = NULL;
-	for (const struct object *object = store_first(world, route->collection); object != NULL; object = store_next(object)) {
+	for (const struct object *object = store_first(world, route->collection); object != NULL;
+	     object = store_next(object)) {
 		if (after != NULL && strcmp(object->name, after) <= 0)
 			continue;
 		if (limit > 0 && json_count(items) == (size_t)limit) {
@@ -125,7 +128,8 @@ static void serve_list(struct world *world, struct sim_call *call, const struct 
 		json_add(items, json_copy(arena, object->json));
 		last = object->name;
 	}
-	json_set_string(metadata, "resourceVersion", arena_printf(arena, "%llu", (unsigned long long)sim_kube_version(world)));
+	json_set_string(metadata, "resourceVersion",
+	                arena_printf(arena, "%llu", (unsigned long long)sim_kube_version(world)));
 	call->answer = (struct sim_answer){200, "application/json", json_print(list, arena), ERROR_NONE};
 }
 
@@ -181,7 +185,8 @@ static void serve_create(struct world *world, struct sim_call *call, const struc
 /* What no write may change comes from the old object. */
 static struct json *keep_identity(struct arena *arena, const struct json *old, const struct json *new)
 {
-	static const char *const kept[] = {"uid", "creationTimestamp", "generation", "deletionTimestamp", "name", "namespace"};
+	static const char *const kept[] = {"uid",  "creationTimestamp", "generation", "deletionTimestamp",
+	                                   "name", "namespace"};
 	struct json *copy = json_copy(arena, new);
 	struct json *metadata = json_copy(arena, json_get(new, "metadata"));
 	const struct json *old_metadata = json_get(old, "metadata");
@@ -210,7 +215,8 @@ static bool repeats_taint(const struct json *object)
 	for (size_t i = 0; i < json_count(taints); i++)
 		for (size_t j = i + 1; j < json_count(taints); j++)
 			if (text_equal(json_get_string(json_at(taints, i), "key"), json_get_string(json_at(taints, j), "key")) &&
-			    text_equal(json_get_string(json_at(taints, i), "effect"), json_get_string(json_at(taints, j), "effect")))
+			    text_equal(json_get_string(json_at(taints, i), "effect"),
+			               json_get_string(json_at(taints, j), "effect")))
 				return true;
 	return false;
 }
@@ -242,7 +248,8 @@ static void drop_empties(struct arena *arena, size_t collection, struct json *ob
 }
 
 /* The merged object of a write to the main resource or to /status. */
-static struct json *merge(struct arena *arena, const struct route *route, const struct json *old, const struct json *new)
+static struct json *merge(struct arena *arena, const struct route *route, const struct json *old,
+                          const struct json *new)
 {
 	bool to_status = route->subresource != NULL;
 	const struct json *status = json_get(to_status ? new : old, "status");
@@ -267,7 +274,8 @@ static void write_object(struct world *world, struct sim_call *call, const struc
 	struct object *object = store_find(world, route->collection, route->namespace_, route->name);
 	const char *version = json_path_string(new, "metadata.resourceVersion");
 	if (version != NULL && !text_equal(version, json_path_string(object->json, "metadata.resourceVersion"))) {
-		sim_kube_status(call, 409, "Conflict", "the object has been modified; please apply your changes to the latest version");
+		sim_kube_status(call, 409, "Conflict",
+		                "the object has been modified; please apply your changes to the latest version");
 		return;
 	}
 	bool deleting = json_path(object->json, "metadata.deletionTimestamp") != NULL;
@@ -302,8 +310,9 @@ static void serve_patch(struct world *world, struct sim_call *call, const struct
 	const char *failure = NULL;
 	struct json *patched = sim_json_patch(&call->arena, object->json, ops, &failure);
 	if (patched == NULL) {
-		sim_kube_status(call, 422, "Invalid",
-		                arena_printf(&call->arena, "the server rejected our request due to an error in our request: %s", failure));
+		sim_kube_status(
+			call, 422, "Invalid",
+			arena_printf(&call->arena, "the server rejected our request due to an error in our request: %s", failure));
 		return;
 	}
 	write_object(world, call, route, patched);

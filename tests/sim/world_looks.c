@@ -117,7 +117,9 @@ static void print_node(const struct json *node, struct arena *arena, struct text
 {
 	text_printf(out, "node %s spec %s labels %s annotations %s\n", json_path_string(node, "metadata.name"),
 	            json_print(json_get(node, "spec"), arena), json_print(json_path(node, "metadata.labels"), arena),
-	            json_count(json_path(node, "metadata.annotations")) > 0 ? json_print(json_path(node, "metadata.annotations"), arena) : "{}");
+	            json_count(json_path(node, "metadata.annotations")) > 0
+	                ? json_print(json_path(node, "metadata.annotations"), arena)
+	                : "{}");
 }
 
 static void print_record(const struct json *item, struct arena *arena, struct text *out)
@@ -138,7 +140,8 @@ const char *world_fingerprint(struct world *world, struct arena *arena)
 	for (size_t i = 0; (object = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
 		print_node(object, arena, &text);
 	for (size_t i = 0; (object = sim_kube_object_at(world, "zonalevacuations", i)) != NULL; i++)
-		text_printf(&text, "evacuation %s %s\n", json_path_string(object, "metadata.name"), json_print(json_get(object, "spec"), arena));
+		text_printf(&text, "evacuation %s %s\n", json_path_string(object, "metadata.name"),
+		            json_print(json_get(object, "spec"), arena));
 	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++)
 		print_record(dynamo_item_at(world->dynamo, WORLD_TABLE, i), arena, &text);
 	return text_take(&text, arena);

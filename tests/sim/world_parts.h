@@ -44,6 +44,7 @@ struct sim_group {
 	bool moving; /* a tick is due */
 	struct instant edited;
 	struct instant foreign_edit;
+	bool raced; /* an update arrived within the read-to-write window after a foreign edit */
 	struct sim_instance instances[SIM_INSTANCES_MAX];
 	size_t instance_count;
 	const char *rival_subnet; /* NULL = no rival */
@@ -105,7 +106,15 @@ struct sim_call {
 	bool abandoned; /* cancelled, or its client is dead: nothing is told */
 };
 
-enum sim_thing_kind { THING_SERVE, THING_REPLY, THING_STREAM, THING_BOOKMARK, THING_STREAM_END, THING_IDLE, THING_ACTION };
+enum sim_thing_kind {
+	THING_SERVE,
+	THING_REPLY,
+	THING_STREAM,
+	THING_BOOKMARK,
+	THING_STREAM_END,
+	THING_IDLE,
+	THING_ACTION
+};
 
 struct sim_thing {
 	struct sim_thing *next;
@@ -151,6 +160,7 @@ struct world {
 
 	struct instant kube_back; /* out of reach until then */
 	struct instant aws_back;
+	int64_t late_ms; /* from submit to arrival of a late call */
 	struct sim_fault faults[SIM_FAULTS_MAX];
 	size_t fault_count;
 	struct sim_counter counters[SIM_COUNTERS_MAX];
@@ -167,7 +177,7 @@ struct world {
 	struct dynamo *dynamo;
 	struct sim_kube *kube;
 
-	char lease_identity[256]; /* of the client's last life, from its own writes */
+	char lease_identity[256];     /* of the client's last life, from its own writes */
 	struct instant lease_renewed; /* when the last renewal that succeeded was submitted */
 	bool leads;
 	bool lease_used; /* some life asked for the lease: effects need it from then on */
@@ -208,7 +218,8 @@ const struct json *sim_kube_object(const struct world *world, const char *resour
 size_t sim_kube_count(const struct world *world, const char *resource);
 const struct json *sim_kube_object_at(const struct world *world, const char *resource, size_t index);
 /* Put past all rules of the API but versions and watches: set-up and people's edits. NULL object: remove. */
-void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name, const struct json *object);
+void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name,
+                  const struct json *object);
 const char *sim_kube_phases(const struct world *world, const char *name);
 
 /* world_watch.c: what sim_kube_put and the API's writes tell the watches */
@@ -216,13 +227,15 @@ void sim_watch_open(struct world *world, struct sim_call *call, size_t collectio
 void sim_watch_poke(struct world *world, size_t collection);
 bool sim_watch_deliver(struct world *world, struct sim_call *call, struct client_event *out);
 void sim_watch_bookmark(struct world *world, struct sim_call *call);
-bool sim_kube_log_line(const struct world *world, size_t collection, uint64_t *version, const char **type, const char **text);
+bool sim_kube_log_line(const struct world *world, size_t collection, uint64_t *version, const char **type,
+                       const char **text);
 uint64_t sim_kube_version(const struct world *world);
 uint64_t sim_kube_compacted(const struct world *world);
 const char *sim_kube_kind(size_t collection, const char **api_version);
 
 /* world_patch.c: RFC 6902. NULL and *failure (a sentence) when it does not apply. */
-struct json *sim_json_patch(struct arena *arena, const struct json *object, const struct json *ops, const char **failure);
+struct json *sim_json_patch(struct arena *arena, const struct json *object, const struct json *ops,
+                            const char **failure);
 
 /* world_aws.c */
 void sim_aws_label(struct sim_request *request, struct arena *arena);
@@ -239,7 +252,7 @@ void sim_account_free(struct world *world);
 
 /* world_check.c */
 void sim_check(struct world *world);
-void sim_check_update(struct world *world, const struct sim_group *group, const char *after, bool late);
+void sim_check_update(struct world *world, struct sim_group *group, const char *after, bool late);
 void sim_check_submit(struct world *world, const struct sim_request *request);
 const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id);
 

@@ -64,16 +64,16 @@ static const struct json *pointer_get(const struct json *json, const struct poin
 	return json;
 }
 
-static struct json *patch_value(struct arena *arena, const struct json *json, const struct pointer *pointer, size_t depth,
-                                enum patch_op op, const struct json *value);
+static struct json *patch_value(struct arena *arena, const struct json *json, const struct pointer *pointer,
+                                size_t depth, enum patch_op op, const struct json *value);
 
 static struct json *copy_or_null(struct arena *arena, const struct json *json)
 {
 	return json == NULL || json_type(json) == JSON_NULL ? json_new_null(arena) : json_copy(arena, json);
 }
 
-static struct json *patch_object(struct arena *arena, const struct json *json, const struct pointer *pointer, size_t depth,
-                                 enum patch_op op, const struct json *value)
+static struct json *patch_object(struct arena *arena, const struct json *json, const struct pointer *pointer,
+                                 size_t depth, enum patch_op op, const struct json *value)
 {
 	const char *token = pointer->at[depth];
 	bool last = depth + 1 == pointer->count;
@@ -92,8 +92,8 @@ static struct json *patch_object(struct arena *arena, const struct json *json, c
 	return copy;
 }
 
-static struct json *patch_array(struct arena *arena, const struct json *json, const struct pointer *pointer, size_t depth,
-                                enum patch_op op, const struct json *value)
+static struct json *patch_array(struct arena *arena, const struct json *json, const struct pointer *pointer,
+                                size_t depth, enum patch_op op, const struct json *value)
 {
 	bool last = depth + 1 == pointer->count;
 	size_t index;
@@ -121,8 +121,8 @@ static struct json *patch_array(struct arena *arena, const struct json *json, co
 	return copy;
 }
 
-static struct json *patch_value(struct arena *arena, const struct json *json, const struct pointer *pointer, size_t depth,
-                                enum patch_op op, const struct json *value)
+static struct json *patch_value(struct arena *arena, const struct json *json, const struct pointer *pointer,
+                                size_t depth, enum patch_op op, const struct json *value)
 {
 	if (json_type(json) == JSON_OBJECT)
 		return patch_object(arena, json, pointer, depth, op, value);
@@ -162,13 +162,18 @@ static struct json *patch_one(struct arena *arena, struct json *object, const st
 		*failure = arena_printf(arena, "unexpected kind of operation: %s", name);
 		return NULL;
 	}
-	struct json *patched = patch_value(arena, object, &pointer, 0, add ? OP_ADD : remove ? OP_REMOVE : OP_REPLACE, value);
+	struct json *patched = patch_value(arena, object, &pointer, 0,
+	                                   add      ? OP_ADD
+	                                   : remove ? OP_REMOVE
+	                                            : OP_REPLACE,
+	                                   value);
 	if (patched == NULL)
 		*failure = arena_printf(arena, "%s operation does not apply: no such path: %s", name, path);
 	return patched;
 }
 
-struct json *sim_json_patch(struct arena *arena, const struct json *object, const struct json *ops, const char **failure)
+struct json *sim_json_patch(struct arena *arena, const struct json *object, const struct json *ops,
+                            const char **failure)
 {
 	struct json *patched = json_copy(arena, object);
 	if (json_type(ops) != JSON_ARRAY) {

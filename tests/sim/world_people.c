@@ -42,10 +42,12 @@ void world_delete_node(struct world *world, const char *name)
 }
 
 /* The object with one member of `path` (two deep) replaced or, with NULL, taken out. */
-static struct json *with_member(struct arena *arena, const struct json *object, const char *parent, const char *key, struct json *value)
+static struct json *with_member(struct arena *arena, const struct json *object, const char *parent, const char *key,
+                                struct json *value)
 {
 	struct json *copy = json_copy(arena, object);
-	struct json *child = json_get(object, parent) != NULL ? json_copy(arena, json_get(object, parent)) : json_new_object(arena);
+	struct json *child =
+		json_get(object, parent) != NULL ? json_copy(arena, json_get(object, parent)) : json_new_object(arena);
 	json_remove(child, key);
 	if (value != NULL)
 		json_set(child, key, value);
@@ -124,7 +126,8 @@ static void rival_renews(struct world *world, void *context)
 	json_set_string(spec, "renewTime", now);
 	struct json *edited = json_copy(arena, lease);
 	json_set(edited, "spec", spec);
-	sim_kube_put(world, "leases", json_path_string(lease, "metadata.namespace"), json_path_string(lease, "metadata.name"), edited);
+	sim_kube_put(world, "leases", json_path_string(lease, "metadata.namespace"),
+	             json_path_string(lease, "metadata.name"), edited);
 	world_at(world, LEASE_RENEW_MS, rival_renews, NULL);
 }
 
@@ -132,4 +135,32 @@ void world_steal_lease(struct world *world)
 {
 	sim_note(world, "a rival takes the lease");
 	rival_renews(world, NULL);
+}
+
+static void add_owner(struct world *world, const struct json *item, const char *attribute, const char *owner)
+{
+	struct arena *arena = &world->scratch;
+	struct string_list owners = json_strings(json_get(json_get(item, attribute), "SS"), arena);
+	struct json *copy = json_copy(arena, item);
+	struct json *set = json_new_object(arena);
+	if (!string_list_has(&owners, owner))
+		string_list_add(&owners, arena, owner);
+	json_set(set, "SS", json_new_strings(arena, &owners));
+	json_set(copy, attribute, set);
+	dynamo_put(world->dynamo, WORLD_TABLE, copy);
+}
+
+void world_join(struct world *world, const char *zone_id, const char *owner)
+{
+	const struct json *region = dynamo_item(world->dynamo, WORLD_TABLE, "#region", "active");
+	sim_note(world, "%s joins in %s", owner, zone_id);
+	if (region == NULL)
+		sim_broken(world, "nobody holds the zone");
+	add_owner(world, region, arena_printf(&world->scratch, "zone:%s", zone_id), owner);
+	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++) {
+		const struct json *item = dynamo_item_at(world->dynamo, WORLD_TABLE, i);
+		bool of_group = text_equal(json_get_string(json_get(item, "resourceType"), "S"), "AutoScalingGroup");
+		if (of_group && text_equal(json_get_string(json_get(item, "zoneId"), "S"), zone_id))
+			add_owner(world, item, "owners", owner);
+	}
 }

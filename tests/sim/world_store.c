@@ -119,7 +119,8 @@ static void log_append(struct world *world, size_t collection, const char *type,
 }
 
 /* The next entry of the collection after *version. */
-bool sim_kube_log_line(const struct world *world, size_t collection, uint64_t *version, const char **type, const char **text)
+bool sim_kube_log_line(const struct world *world, size_t collection, uint64_t *version, const char **type,
+                       const char **text)
 {
 	const struct sim_kube *kube = world->kube;
 	size_t low = 0;
@@ -165,7 +166,8 @@ const char *sim_kube_phases(const struct world *world, const char *name)
 	return world->kube->phases.at;
 }
 
-void store_put(struct world *world, size_t collection, const char *namespace_, const char *name, const struct json *json)
+void store_put(struct world *world, size_t collection, const char *namespace_, const char *name,
+               const struct json *json)
 {
 	struct sim_kube *kube = world->kube;
 	struct object **at = place(kube, collection, namespace_, name);
@@ -237,7 +239,8 @@ static size_t collection_find(const char *resource)
 
 const struct json *sim_kube_object(const struct world *world, const char *resource, const char *name)
 {
-	for (const struct object *object = store_first(world, collection_find(resource)); object != NULL; object = store_next(object))
+	for (const struct object *object = store_first(world, collection_find(resource)); object != NULL;
+	     object = store_next(object))
 		if (strcmp(object->name, name) == 0)
 			return object->json;
 	return NULL;
@@ -263,21 +266,23 @@ struct json *store_born(struct world *world, const struct json *object, const ch
 {
 	struct arena *arena = &world->scratch;
 	struct json *copy = json_copy(arena, object);
-	struct json *metadata = json_get(object, "metadata") != NULL ? json_copy(arena, json_get(object, "metadata"))
-	                                                              : json_new_object(arena);
+	struct json *metadata =
+		json_get(object, "metadata") != NULL ? json_copy(arena, json_get(object, "metadata")) : json_new_object(arena);
 	json_set_string(metadata, "name", name);
 	if (namespace_[0] != '\0')
 		json_set_string(metadata, "namespace", namespace_);
 	if (json_get_string(metadata, "uid") == NULL)
-		json_set_string(metadata, "uid",
-		                arena_printf(arena, "00000000-0000-4000-8000-%012llu", (unsigned long long)++world->kube->uids));
+		json_set_string(
+			metadata, "uid",
+			arena_printf(arena, "00000000-0000-4000-8000-%012llu", (unsigned long long)++world->kube->uids));
 	json_set_string(metadata, "creationTimestamp", wallclock_rfc3339(sim_wall(world), arena));
 	json_set_integer(metadata, "generation", 1);
 	json_set(copy, "metadata", metadata);
 	return copy;
 }
 
-void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name, const struct json *object)
+void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name,
+                  const struct json *object)
 {
 	size_t collection = collection_find(resource);
 	if (object == NULL)

@@ -14,7 +14,14 @@ struct collection {
 	bool namespaced;
 };
 
-enum { COLLECTION_EVACUATIONS, COLLECTION_NODES, COLLECTION_LEASES, COLLECTION_EVENTS, COLLECTION_NAMESPACES, COLLECTIONS };
+enum {
+	COLLECTION_EVACUATIONS,
+	COLLECTION_NODES,
+	COLLECTION_LEASES,
+	COLLECTION_EVENTS,
+	COLLECTION_NAMESPACES,
+	COLLECTIONS
+};
 extern const struct collection sim_collections[COLLECTIONS];
 
 struct object {
@@ -31,7 +38,8 @@ struct object *store_next(const struct object *object); /* of the same collectio
 struct object *store_find(const struct world *world, size_t collection, const char *namespace_, const char *name);
 
 /* Make `json` the object's new state, with a new version. */
-void store_put(struct world *world, size_t collection, const char *namespace_, const char *name, const struct json *json);
+void store_put(struct world *world, size_t collection, const char *namespace_, const char *name,
+               const struct json *json);
 void store_drop(struct world *world, size_t collection, const char *namespace_, const char *name);
 
 /* A new object's metadata: uid, creationTimestamp, generation. */

@@ -44,7 +44,15 @@ class Account:
         self._server.start()
         host, port = self._server.get_host_and_port()
         self.url = f"http://{host}:{port}"
+        self._warm()
         return self
+
+    def _warm(self) -> None:
+        """moto loads a service at its first request, which takes the better part of a second."""
+        self.client("ec2").describe_subnets()
+        self.client("autoscaling").describe_auto_scaling_groups()
+        self.client("dynamodb").list_tables()
+        self.client("sts").get_caller_identity()
 
     def stop(self) -> None:
         self._server.stop()
