@@ -58,6 +58,12 @@ const struct step *item_fail_because(struct item *item, struct instant now, cons
 	return failed(item, now, reason);
 }
 
+static void suspect_until(struct item *item, struct wallclock until)
+{
+	if (until.us > item->unanswered_until.us)
+		item->unanswered_until = until;
+}
+
 bool item_silence(struct item *item, const struct answer *answer)
 {
 	switch (answer->error->kind) {
@@ -66,7 +72,7 @@ bool item_silence(struct item *item, const struct answer *answer)
 	case ERROR_SERVER:
 	case ERROR_MALFORMED:
 	case ERROR_LIMIT:
-		item->unanswered_until = wallclock_after_ms(answer->signed_at, UNANSWERED_MS);
+		suspect_until(item, wallclock_after_ms(answer->signed_at, UNANSWERED_MS));
 		return true;
 	default:
 		return false;
@@ -81,6 +87,22 @@ static struct instant next_on_grid(struct instant now, int64_t grid_ms)
 struct instant item_settle_due(const struct item *item, struct instant now)
 {
 	return next_on_grid(now, item->evacuation->engine->settings->poll_ms);
+}
+
+void item_suspect_predecessor(struct item *item)
+{
+	struct engine *engine = item->evacuation->engine;
+
+	if (!item->has_record || item->record.state != RECORD_INTENT || engine_wrote(engine, item->record.attempt))
+		return;
+	suspect_until(item, wallclock_after_ms(engine_acting_since(engine), UNANSWERED_MS));
+	item->several_updates = true;
+}
+
+void item_saw_effect(struct item *item)
+{
+	if (!item->several_updates && item->updates <= 1)
+		item->unanswered_until = (struct wallclock){0};
 }
 
 struct instant item_look_together(const struct item *item, struct instant now)

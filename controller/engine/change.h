@@ -59,6 +59,15 @@ const struct step *item_fail_because(struct item *item, struct instant now, cons
 /* Did an effect meet silence, so that it may still land? Then remember until when. */
 bool item_silence(struct item *item, const struct answer *answer);
 
+/*
+ * An Intent of another process, or of this one under an earlier lease, is open: its update may still be on its way until five minutes after this one
+ * began to act, and nothing that is seen before proves that it is not.
+ */
+void item_suspect_predecessor(struct item *item);
+
+/* The effect of an update is seen. That answers an update that met silence, if no other one can be on its way. */
+void item_saw_effect(struct item *item);
+
 /* When the next look at what settles is due: on a common grid, so that looks gather into one request. */
 struct instant item_settle_due(const struct item *item, struct instant now);
 

@@ -104,6 +104,7 @@ static const struct step *judge_out(struct item *item, struct instant now)
 
 static const struct step *judge_evacuating(struct item *item, struct instant now)
 {
+	item_suspect_predecessor(item);
 	if (turned_round(item))
 		return NULL;
 	if (++item->rounds > ROUNDS_MAX)
@@ -267,7 +268,7 @@ static const struct step *settle_hear(void *self, const struct answer *answer)
 	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
 	if (item->decision.verdict != VERDICT_NOTHING) /* put back meanwhile, or the update has not landed */
 		return judge_evacuating(item, answer->now);
-	item->unanswered_until = (struct wallclock){0}; /* its effect is seen */
+	item_saw_effect(item);
 	return judge_settled(item, answer->now);
 }
 

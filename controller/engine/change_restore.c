@@ -1,7 +1,5 @@
 #include "change.h"
 
-#include <string.h>
-
 #include "domain/delta.h"
 #include "evacuation.h"
 #include "state.h"
@@ -22,37 +20,17 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 	return NULL;
 }
 
-static bool later(struct wallclock a, struct wallclock b)
-{
-	return a.us > b.us;
-}
-
 /* restore: the record says that it is being put back, before anything is */
-
-/* Was the record's last writer another process (or this one under another lease)? Then its update may still be on its way. */
-static bool foreign_attempt(const struct item *item, struct arena *arena)
-{
-	struct engine *engine = item->evacuation->engine;
-	const char *mine = engine_new_attempt(engine, arena);
-	const char *slash = strrchr(mine, '/');
-
-	return !item->record.attempt || strncmp(item->record.attempt, mine, (size_t)(slash - mine + 1)) != 0;
-}
 
 static void restore_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
 {
 	struct item *item = self;
-	struct wallclock until = item->unanswered_until;
 
 	(void)now;
 	item_become(item, ITEM_RESTORING, NULL);
-	if (item->record.state == RECORD_INTENT && foreign_attempt(item, arena)) {
-		struct wallclock landed = wallclock_after_ms(engine_acting_since(item->evacuation->engine), UNANSWERED_MS);
-
-		until = later(landed, until) ? landed : until;
-	}
+	item_suspect_predecessor(item);
 	item_ask_journal(item, JOURNAL_RESTORE, wall, arena, out);
-	out->call.unanswered_until = until;
+	out->call.unanswered_until = item->unanswered_until;
 }
 
 /* The record is not as it was read: take what is there, and go on if it is still ours. */

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "evacuation.h"
@@ -39,6 +40,14 @@ const char *engine_new_attempt(struct engine *engine, struct arena *arena)
 {
 	return arena_printf(arena, "%s/%lld/%llu", engine->settings->identity, (long long)engine->lease.transitions,
 	                    (unsigned long long)++engine->attempts);
+}
+
+bool engine_wrote(const struct engine *engine, const char *attempt)
+{
+	char mine[512];
+
+	snprintf(mine, sizeof(mine), "%s/%lld/", engine->settings->identity, (long long)engine->lease.transitions);
+	return attempt && text_starts_with(attempt, mine);
 }
 
 struct wallclock engine_acting_since(const struct engine *engine)
@@ -273,6 +282,7 @@ struct engine *engine_new(const struct engine_settings *settings, struct client 
 
 	if (!engine)
 		abort();
+	assert(settings->poll_ms > 0 && settings->resync_ms > 0);
 	engine->settings = settings;
 	engine->client = client;
 	arena_init(&engine->arena, "engine", 16u << 20);

@@ -258,6 +258,7 @@ static void item_ended(void *self)
 void item_start(struct item *item, enum direction direction, const struct step *first)
 {
 	item->direction = direction;
+	item->several_updates = item->unanswered_until.us != 0;
 	items_of(item)->running++;
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};

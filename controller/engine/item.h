@@ -64,6 +64,7 @@ struct item {
 	struct instant look_due;         /* the next look, not before */
 	struct instant absent_since;     /* the first explicit answer without it; 0 = it is there */
 	struct wallclock unanswered_until; /* an update without an answer may land until then */
+	bool several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
 	enum item_state ends_as;         /* restoring: what closing will mean */
 };
 

@@ -77,6 +77,9 @@ bool engine_load_credentials(struct engine *engine);
 /* "<identity>/<lease transitions>/<n>": who wrote a record. In `arena`, another one at each call. */
 const char *engine_new_attempt(struct engine *engine, struct arena *arena);
 
+/* Was a record written by this process, under this lease? */
+bool engine_wrote(const struct engine *engine, const char *attempt);
+
 /* The lease was taken (or the process began) at: a foreign write signed before can land until 5 min after this. */
 struct wallclock engine_acting_since(const struct engine *engine);
 

@@ -262,8 +262,10 @@ def test_a_restart_while_holding_writes_nothing(world: World, account: Account, 
     assert kube.condition(steps.NAME, "Ready")["status"] == "True"
 
 
-def test_the_journal_is_made_as_the_templates_make_it(world: World, account: Account, kube: Kube, controllers):
+def test_the_journal_is_made_as_the_templates_make_it(world: World, account: Account, kube: Kube, gate: Gate, controllers):
+    """And waited for, until it and its index are there."""
     account.seed(small_groups())
+    gate.birth.describes = 2
     controllers().start()
     steps.order(kube)
     steps.await_ready(kube)
@@ -279,3 +281,4 @@ def test_the_journal_is_made_as_the_templates_make_it(world: World, account: Acc
     assert table["DeletionProtectionEnabled"]
     backups = client.describe_continuous_backups(TableName="zonevac-journal")["ContinuousBackupsDescription"]
     assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    assert gate.counts()["dynamodb:CreateTable"] == 1

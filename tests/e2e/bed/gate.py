@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bed.account import Account
+from bed.birth import TableBirth
 from bed.faults import HTML, THROTTLES, Fault, error_body, request_id
 from bed.moto_patches import REGION
 from bed.paging import Pager, PagingError
@@ -73,6 +74,7 @@ class Gate:
         self.account = account
         self.keys = {Key().access: Key()}
         self.pager = Pager()
+        self.birth = TableBirth()
         self.log_path = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
@@ -95,6 +97,7 @@ class Gate:
         self.stale_writes = 0  # an index is read as it was so many writes ago
         self._history: collections.deque[Any] = collections.deque(maxlen=64)
         self.pager.clear()
+        self.birth.clear()
 
     def start(self) -> Gate:
         self._thread.start()
@@ -225,6 +228,9 @@ class Gate:
         raise _Gone
 
     def _act(self, entry: Entry, call: Call, request: _Request) -> tuple[int, str, bytes]:
+        early = self.birth.refuse(call)
+        if early is not None:
+            return early
         body = self.pager.rewrite(call, request.body)
         with self.account.lock, self._stale_index(call):
             status, fields, answer = self.account.handle(request.method, request.target, request.fields, body)
@@ -233,7 +239,9 @@ class Gate:
         content_type = next((value for key, value in fields if key.lower() == "content-type"), "text/xml")
         if status >= 500 and answer.startswith(b"<!doctype html"):
             self.violations.append(f"request {entry.number} ({call.name} {call.params}): moto answers {status} with HTML")
-        return status, content_type, self.pager.answer(call, answer) if status == 200 else answer
+        if status == 200:
+            answer = self.birth.answer(call, self.pager.answer(call, answer))
+        return status, content_type, answer
 
     async def _refuse(self, writer: asyncio.StreamWriter, entry: Entry, status: int, code: str, message: str) -> None:
         entry.note = entry.note or code
