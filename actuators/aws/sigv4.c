@@ -366,7 +366,8 @@ void sigv4_sign(struct arena *arena, const struct sigv4_scope *scope, const char
 	http_add_header(&request->headers, arena, "Host", host);
 	http_add_header(&request->headers, arena, "X-Amz-Date", wallclock_amz(scope->at, arena));
 	if (scope->credentials->session_token != NULL)
-		http_add_header(&request->headers, arena, "X-Amz-Security-Token", scope->credentials->session_token);
+		http_add_header(&request->headers, arena, "X-Amz-Security-Token",
+		                arena_string(arena, scope->credentials->session_token));
 	canonical_request = sigv4_canonical_request(arena, scope, request, &signed_headers);
 	signature = sigv4_signature(arena, scope, sigv4_string_to_sign(arena, scope, canonical_request));
 	http_add_header(&request->headers, arena, "Authorization",

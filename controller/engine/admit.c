@@ -70,6 +70,14 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 	return found;
 }
 
+bool admit_has_predecessor(const struct evacuation *evacuation)
+{
+	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
+		if (other != evacuation && !other->vanished && other->manifest.deleting && other->manifest.finalizer && same_zone(other, evacuation))
+			return true;
+	return false;
+}
+
 /* The finalizer. */
 
 static void finalizer_ask(struct evacuation *evacuation, bool wanted, struct arena *arena, struct ask *out)
@@ -104,6 +112,7 @@ static const struct step *finalizer_hear(void *self, const struct answer *answer
 
 	if (answer->error) {
 		evacuation->finalizer_failures++;
+		evacuation->finalizer_error = *answer->error;
 		evacuation->finalizer_due = instant_after(answer->now, requeue_backoff_ms(evacuation->finalizer_failures, 400, 30000,
 		                                                                          engine_random(evacuation->engine)));
 		return NULL;

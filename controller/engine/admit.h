@@ -12,6 +12,9 @@ bool admit_by_objects(struct evacuation *evacuation);
 /* The one that takes this zone over when `evacuation` is deleted; NULL when nobody does. */
 struct evacuation *admit_successor(const struct evacuation *evacuation);
 
+/* One that is being deleted, and waits for this one to take its zone over. */
+bool admit_has_predecessor(const struct evacuation *evacuation);
+
 /* Set, or take off, and seen to be so. True when it is. Starts what is missing. */
 bool admit_finalizer(struct evacuation *evacuation, bool wanted);
 

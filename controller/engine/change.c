@@ -1,5 +1,8 @@
 #include "change.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "evacuation.h"
 #include "requeue.h"
 #include "state.h"
@@ -34,6 +37,46 @@ bool item_absence_believed(struct item *item, struct instant now)
 		item->absent_since = now;
 	item->look_due = instant_after(item->absent_since, ABSENCE_MS);
 	return false;
+}
+
+bool item_subnets_absence_believed(struct item *item, struct instant now)
+{
+	struct evacuation *evacuation = item->evacuation;
+
+	if (!item->subnets_absent_since.ms) {
+		item->subnets_absent_since = now;
+		item->subnets_absent_serial = evacuation->facts_serial;
+	}
+	if (instant_between_ms(item->subnets_absent_since, now) >= ABSENCE_MS) {
+		if (evacuation->facts->began.ms >= item->subnets_absent_since.ms + ABSENCE_MS - SUBNETS_AGAIN_MS &&
+		    evacuation->facts_serial > item->subnets_absent_serial)
+			return true;
+		item->look_due = instant_after(now, SUBNETS_AGAIN_MS);
+	} else {
+		item->look_due = instant_after(item->subnets_absent_since, ABSENCE_MS);
+	}
+	evacuation->observe_due = instant_earlier(evacuation->observe_due, instant_after(item->look_due, -SUBNETS_AGAIN_MS));
+	return false;
+}
+
+/* "arn:aws:autoscaling:us-east-1:123456789012:…": the fourth and the fifth part. */
+bool item_is_in_account(const struct item *item)
+{
+	const struct scope *scope = item_scope(item);
+	const char *at = item->change.id;
+	char expected[128];
+
+	if (!text_starts_with(at, "arn:"))
+		return true;
+	for (int colons = 0; colons < 3 && at; colons++)
+		at = strchr(at + (colons > 0), ':');
+	snprintf(expected, sizeof(expected), ":%s:%s:", scope->region, scope->account_id);
+	return at && text_starts_with(at, expected);
+}
+
+bool item_may_go_stale(struct item *item)
+{
+	return ++item->stales <= STALES_MAX;
 }
 
 static const struct step *failed(struct item *item, struct instant now, const char *reason)
@@ -92,10 +135,13 @@ struct instant item_settle_due(const struct item *item, struct instant now)
 void item_suspect_predecessor(struct item *item)
 {
 	struct engine *engine = item->evacuation->engine;
+	bool alone;
 
 	if (!item->has_record || item->record.state != RECORD_INTENT || engine_wrote(engine, item->record.attempt))
 		return;
-	suspect_until(item, wallclock_after_ms(engine_acting_since(engine), UNANSWERED_MS));
+	/* Another owner's process is not bounded by our lease. */
+	alone = item->record.owners.count == 1 && item_is_ours(item);
+	suspect_until(item, wallclock_after_ms(alone ? engine_acting_since(engine) : engine_wall(engine), UNANSWERED_MS));
 	item->several_updates = true;
 }
 

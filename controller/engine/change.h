@@ -33,6 +33,11 @@
 #define TOGETHER_MS 200
 /* Two explicit answers so far apart make an absence believed. */
 #define ABSENCE_MS 60000
+/* The account's subnets are read again this long before the second opinion on their absence. */
+#define SUBNETS_AGAIN_MS 10000
+/* So often an update may be held back too long by the limiter before it is left for a while. */
+#define STALES_MAX 20
+#define STALE_SENTENCE "the service lets updates go so slowly that what they are built from grows old"
 /* A signature of AWS is good for so long: until then an unanswered update can land. */
 #define UNANSWERED_MS (5 * 60 * 1000)
 /* A rival has undone it so often: no more fighting. */
@@ -86,6 +91,18 @@ const struct scope *item_scope(const struct item *item);
  * An answer without the resource: believed when an earlier one, a minute ago, said the same. False: item->look_due says when to look again.
  */
 bool item_absence_believed(struct item *item, struct instant now);
+
+/*
+ * Subnets that we took out and that the account does not show: believed when an observation of a minute later, another one than the first, says the
+ * same. False: item->look_due says when to look again.
+ */
+bool item_subnets_absence_believed(struct item *item, struct instant now);
+
+/* Does it lie in the account and region that we speak for? A node's does: its id is not an ARN. */
+bool item_is_in_account(const struct item *item);
+
+/* The limiter held an update back for too long: may it be built again? */
+bool item_may_go_stale(struct item *item);
 
 /* Does the journal's record name us among its owners? */
 bool item_is_ours(const struct item *item);

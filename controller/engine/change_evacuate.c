@@ -2,6 +2,7 @@
 
 #include "domain/delta.h"
 #include "evacuation.h"
+#include "plan.h"
 #include "state.h"
 
 /* A process that has decided so often has met something it does not understand. */
@@ -33,7 +34,6 @@ static void look_ask(void *self, struct instant now, struct wallclock wall, stru
 	(void)now;
 	(void)wall;
 	(void)arena;
-	item_set_changing(item, true);
 	item_ask_look(item, item->look_due, out);
 }
 
@@ -74,13 +74,11 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 }
 
 /* It is to be taken out (more of it, or again), and a record is open. */
-static const struct step *judge_open(struct item *item, struct instant now)
+static const struct step *judge_open(struct item *item)
 {
 	const struct record *record = &item->record;
 
-	if (record->state == RECORD_RESTORING)
-		return wait_then_look(item, now, RESTORING_WAIT_MS, "it is being put back by another evacuation of this zone");
-	if (!item_is_ours(item))
+	if (record->state == RECORD_RESTORING || !item_is_ours(item))
 		return &step_join;
 	if (delta_present(&item->decision.change.removed, &record->removed, &item->decision_arena).count !=
 	    item->decision.change.removed.count)
@@ -95,11 +93,24 @@ static const struct step *judge_open(struct item *item, struct instant now)
 /* It is out already. */
 static const struct step *judge_out(struct item *item, struct instant now)
 {
-	if (!item->has_record)
+	if (!item->has_record && !item->held)
 		return end(item, ITEM_SETTLED, NULL);
-	if (item->record.state == RECORD_RESTORING)
-		return wait_then_look(item, now, RESTORING_WAIT_MS, "it is being put back by another evacuation of this zone");
-	return item_is_ours(item) ? judge_settled(item, now) : &step_join;
+	if (!item->has_record) { /* somebody deleted the record of what we took out: it is written again */
+		item->decision.change = item->change;
+		return &step_intent;
+	}
+	if (item->record.state == RECORD_RESTORING || !item_is_ours(item))
+		return &step_join;
+	return judge_settled(item, now);
+}
+
+/* Tagged, or no longer selected, since it was planned: what is not out stays in, and what is out stays out until recovery. */
+static const struct step *judge_unwanted(struct item *item)
+{
+	if (item->has_record)
+		return end(item, ITEM_APPLIED, "it is no longer selected: as it is until recovery");
+	item_drop(item);
+	return end(item, ITEM_REFUSED, "it is no longer selected");
 }
 
 static const struct step *judge_evacuating(struct item *item, struct instant now)
@@ -113,6 +124,8 @@ static const struct step *judge_evacuating(struct item *item, struct instant now
 	item->decision = (struct decision){0};
 	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
 	item->guard = item->decision.guard;
+	if (item->decision.verdict != VERDICT_NOTHING && !plan_selected(item->evacuation, item->looked))
+		return judge_unwanted(item);
 	switch (item->decision.verdict) {
 	case VERDICT_REFUSED:
 		return end(item, ITEM_REFUSED, item->decision.reason);
@@ -122,7 +135,7 @@ static const struct step *judge_evacuating(struct item *item, struct instant now
 	case VERDICT_JOIN:
 		break;
 	}
-	return item->has_record ? judge_open(item, now) : &step_intent;
+	return item->has_record ? judge_open(item) : &step_intent;
 }
 
 static const struct step *judge_absent(struct item *item, struct instant now)
@@ -142,6 +155,7 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 	if (answer->error)
 		return item_fail(item, answer);
 	item_keep_look(item, answer);
+	item_set_changing(item, true); /* from this read on */
 	return item->looked ? judge_evacuating(item, answer->now) : judge_absent(item, answer->now);
 }
 
@@ -202,7 +216,12 @@ static const struct step *join_hear(void *self, const struct answer *answer)
 	if (answer->error)
 		return item_fail(item, answer);
 	item_set_record(item, answer->journal->record.resource_id ? &answer->journal->record : NULL);
-	return judge_evacuating(item, answer->now);
+	if (turned_round(item))
+		return NULL;
+	if (answer->journal->verdict != JOURNAL_RESTORING)
+		return judge_evacuating(item, answer->now);
+	item->rounds = 0; /* it may take ten minutes until the record may be joined */
+	return wait_then_look(item, answer->now, RESTORING_WAIT_MS, "it is being put back; it is joined when nobody is at that any more");
 }
 
 /* update */
@@ -228,8 +247,12 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 	item_set_changing(item, false);
 	item->look_due = item_look_together(item, answer->now);
 	if (answer->error && answer->error->kind == ERROR_STALE) {
+		if (turned_round(item))
+			return NULL;
+		if (!item_may_go_stale(item))
+			return item_fail_because(item, answer->now, STALE_SENTENCE);
 		item->rounds--; /* that was the limiter's doing */
-		return turned_round(item) ? NULL : &step_look;
+		return &step_look;
 	}
 	item->updates++;
 	if (answer->error && !item_silence(item, answer))

@@ -2,6 +2,7 @@
 
 #include "evacuation.h"
 #include "nodes/eks_node.h"
+#include "plan.h"
 #include "state.h"
 
 /* A patch that a test refused is built anew so often, each time a little later, so that the watch catches up. */
@@ -35,7 +36,7 @@ static void learn_patched(struct item *item, const struct answer *answer)
 	struct error error;
 	const struct json *object = json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
 
-	if (object)
+	if (object && node_now(item)) /* not one that the watch has seen go meanwhile */
 		cluster_learn_node(item->evacuation->engine, object);
 }
 
@@ -48,11 +49,28 @@ static bool patch_again(struct item *item, const struct answer *answer)
 	case ERROR_UNREACHABLE:
 	case ERROR_TIMEOUT:
 	case ERROR_SERVER:
-	case ERROR_ABSENT:
 		return ++item->updates < PATCHES_MAX;
 	default:
 		return false;
 	}
+}
+
+/* The API server knows more than the watch has told yet. */
+static const struct step *node_is_gone(struct item *item)
+{
+	cluster_forget_node(item->evacuation->engine, item->change.name, item->change.incarnation);
+	item_become(item, ITEM_GONE, "the node no longer exists");
+	return NULL;
+}
+
+static bool carries(struct item *item)
+{
+	struct scope scope;
+	struct change carried;
+
+	evacuation_node_scope(item->evacuation, &scope);
+	arena_reset(&item->decision_arena);
+	return item->actuator->carries(&scope, node_now(item), &item->decision_arena, &carried);
 }
 
 /* out */
@@ -65,7 +83,19 @@ static bool plan_node(struct item *item, const struct resource *node)
 	arena_reset(&item->decision_arena);
 	item->decision = (struct decision){0};
 	item->actuator->plan(&scope, node, &item->decision_arena, &item->decision);
-	return item->decision.verdict == VERDICT_CHANGE;
+	return item->decision.verdict == VERDICT_CHANGE && plan_selected(item->evacuation, node);
+}
+
+/* The same node, held before, whose annotation somebody took off: what it was before us is what we knew, not our own cordon. */
+static void keep_prior(struct item *item)
+{
+	const struct record *copy = item->evacuation->facts ? facts_record(item->evacuation->facts, item->change.id) : NULL;
+	struct change before = copy && !copy->unreadable ? record_change(copy) : item->change;
+
+	if (item->change.detail && text_equal(item->change.incarnation, item->decision.change.incarnation))
+		item->decision.change.detail = item->change.detail;
+	else if (before.detail && text_equal(before.incarnation, item->decision.change.incarnation))
+		item->decision.change.detail = before.detail;
 }
 
 static void out_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
@@ -78,7 +108,8 @@ static void out_ask(void *self, struct instant now, struct wallclock wall, struc
 	if (!node || !plan_node(item, node))
 		return;
 	item_become(item, ITEM_APPLYING, NULL);
-	item->change = change_copy(&item->decision.change, &item->arena);
+	keep_prior(item);
+	item_set_change(item, &item->decision.change);
 	ask_patch(item, now, DIRECTION_OUT, arena, out);
 }
 
@@ -88,6 +119,8 @@ static const struct step *out_nothing_to_do(struct item *item)
 		item_become(item, ITEM_GONE, "the node no longer exists");
 	else if (item->decision.verdict == VERDICT_REFUSED)
 		item_become(item, ITEM_REFUSED, item->decision.reason);
+	else if (item->decision.verdict == VERDICT_CHANGE)
+		item_drop(item); /* no longer selected */
 	else
 		item_become(item, ITEM_SETTLED, NULL);
 	return NULL;
@@ -99,6 +132,8 @@ static const struct step *out_hear(void *self, const struct answer *answer)
 
 	if (item->evacuation->restoring)
 		return NULL;
+	if (answer->error && answer->error->kind == ERROR_ABSENT)
+		return node_is_gone(item);
 	if (answer->error)
 		return patch_again(item, answer) ? &step_out : item_fail(item, answer);
 	if (!answer->response)
@@ -148,7 +183,7 @@ static void back_ask(void *self, struct instant now, struct wallclock wall, stru
 	evacuation_node_scope(item->evacuation, &scope);
 	if (!node || !item->actuator->carries(&scope, node, arena, &carried))
 		return;
-	item->change = change_copy(&carried, &item->arena);
+	item_set_change(item, &carried);
 	item_become(item, ITEM_RESTORING, NULL);
 	if (item->actuator->compare(&scope, &item->change, node, arena) == STAND_OUT)
 		ask_patch(item, now, DIRECTION_BACK, arena, out);
@@ -158,10 +193,14 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
 
+	if (answer->error && answer->error->kind == ERROR_ABSENT)
+		return node_is_gone(item);
 	if (answer->error)
 		return patch_again(item, answer) ? &step_back : item_fail(item, answer);
 	if (answer->response)
 		learn_patched(item, answer);
+	else if (node_now(item) && carries(item))
+		return item_fail_because(item, answer->now, "it carries our annotation, and there is nothing that could be put back");
 	if (node_now(item))
 		item_become(item, ITEM_RESTORED, NULL);
 	else

@@ -4,8 +4,6 @@
 #include "evacuation.h"
 #include "state.h"
 
-/* The account's subnets are read again this long before the second opinion on their absence. */
-#define SUBNETS_AGAIN_MS 10000
 /* A process that has decided so often has met something it does not understand. */
 #define ROUNDS_MAX 400
 
@@ -15,6 +13,7 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 {
 	item_become(item, state, reason);
 	item_set_record(item, NULL);
+	item->held = false;
 	item->failures = 0;
 	item->evacuation->engine->proved = true;
 	return NULL;
@@ -102,7 +101,6 @@ static void look_ask(void *self, struct instant now, struct wallclock wall, stru
 	(void)now;
 	(void)wall;
 	(void)arena;
-	item_set_changing(item, true);
 	item_ask_look(item, item->look_due, out);
 }
 
@@ -114,13 +112,21 @@ static const struct step *close_as(struct item *item, enum item_state state, con
 	return &step_close;
 }
 
-/* All the subnets that we took seem to be gone: the account's list is read again before that is believed. */
-static const struct step *judge_subnets_gone(struct item *item, struct instant now)
+/* Are there subnets of ours that neither it nor the account shows? */
+static bool subnets_missing(const struct item *item)
 {
-	if (item_absence_believed(item, now))
-		return close_as(item, ITEM_GONE, "every subnet that was taken out has been deleted since");
+	for (size_t i = 0; i < item->change.removed.count; i++)
+		if (!string_list_has(&item->looked->subnets, item->change.removed.at[i]) &&
+		    !scope_subnet(item_scope(item), item->change.removed.at[i]))
+			return true;
+	return false;
+}
+
+/* Whatever can be put back is back; the rest seems to be gone, and that is not believed at once. */
+static const struct step *wait_for_subnets(struct item *item)
+{
 	item_set_changing(item, false);
-	item->evacuation->observe_due = instant_after(item->look_due, -SUBNETS_AGAIN_MS);
+	item_become(item, ITEM_RESTORING, "a subnet that was taken out is not to be seen; a second look, a minute later, will tell");
 	return &step_look;
 }
 
@@ -128,6 +134,11 @@ static const struct step *judge_back(struct item *item, struct instant now)
 {
 	const char *why = NULL;
 
+	if (subnets_missing(item)) {
+		if (!item_subnets_absence_believed(item, now))
+			return wait_for_subnets(item);
+		return close_as(item, ITEM_RESTORED, "some of the subnets that were taken out have been deleted since");
+	}
 	arena_reset(&item->decision_arena);
 	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK, &item->decision_arena, &why)) {
 	case SETTLING_DONE:
@@ -144,8 +155,6 @@ static const struct step *judge_back(struct item *item, struct instant now)
 
 static const struct step *judge_restoring(struct item *item, struct instant now)
 {
-	struct instant since = item->absent_since;
-
 	if (!item->looked) {
 		if (item_absence_believed(item, now))
 			return close_as(item, ITEM_GONE, "it no longer exists");
@@ -163,19 +172,19 @@ static const struct step *judge_restoring(struct item *item, struct instant now)
 	case STAND_GONE:
 		break;
 	}
-	item->absent_since = since;
-	return judge_subnets_gone(item, now);
+	if (!item_subnets_absence_believed(item, now))
+		return wait_for_subnets(item);
+	return close_as(item, ITEM_GONE, "every subnet that was taken out has been deleted since");
 }
 
 static const struct step *look_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
-	struct instant since = item->absent_since;
 
 	if (answer->error)
 		return item_fail(item, answer);
 	item_keep_look(item, answer);
-	item->absent_since = since;
+	item_set_changing(item, true); /* from this read on */
 	if (++item->rounds > ROUNDS_MAX)
 		return item_fail_because(item, answer->now, "it was looked at again and again without getting on");
 	return judge_restoring(item, answer->now);
@@ -202,12 +211,11 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 
 	item_set_changing(item, false);
 	item->look_due = item_look_together(item, answer->now);
-	item->absent_since = (struct instant){0};
 	if (!answer->error)
 		return &step_settle;
 	if (answer->error->kind == ERROR_STALE) {
 		item->rounds--; /* that was the limiter's doing */
-		return &step_look;
+		return item_may_go_stale(item) ? &step_look : item_fail_because(item, answer->now, STALE_SENTENCE);
 	}
 	/* Silence: what may still land is what is wanted, so nothing waits for it. */
 	return item_silence(item, answer) ? &step_settle : item_fail(item, answer);
@@ -247,7 +255,7 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 	case JOURNAL_DONE_NOW:
 	case JOURNAL_ALREADY:
 	case JOURNAL_ABSENT:
-		return end(item, item->ends_as, item->ends_as == ITEM_RESTORED ? NULL : item->reason);
+		return end(item, item->ends_as, item->reason);
 	case JOURNAL_UNANSWERED: /* look once more after that time: what was in the air may have landed */
 		item_set_record(item, &outcome->record);
 		wait_ms = (outcome->record.unanswered_until.us - answer->wall.us) / 1000 + 1000;

@@ -118,7 +118,7 @@ void cluster_learn_node(struct engine *engine, const struct json *object)
 	if (!entry)
 		entry = node_add(&engine->cluster, name);
 	entry->listed = true;
-	if (cluster_version_older(version, entry->resource_version))
+	if (!engine->cluster.nodes.listing && cluster_version_older(version, entry->resource_version))
 		return;
 	arena_reset(&entry->arena);
 	entry->resource_version = arena_string(&entry->arena, version);
@@ -128,6 +128,14 @@ void cluster_learn_node(struct engine *engine, const struct json *object)
 	}
 	mark_dirty(&engine->cluster, entry);
 	engine->moved = true;
+}
+
+void cluster_forget_node(struct engine *engine, const char *name, const char *uid)
+{
+	struct node_entry *entry = cluster_node(engine, name);
+
+	if (entry && text_equal(entry->resource.incarnation, uid))
+		node_remove(&engine->cluster, entry);
 }
 
 static void nodes_unlist(struct cluster *cluster)
@@ -220,6 +228,8 @@ static void feed_take_all(struct feed *feed)
 	struct watch_event event;
 
 	while (watch_take(feed->watch, &event)) {
+		if (event.what == WATCH_LIST_BEGIN || event.what == WATCH_LIST_END)
+			feed->listing = event.what == WATCH_LIST_BEGIN;
 		feed->take(feed->engine, &event);
 		feed->engine->moved = true;
 	}

@@ -166,12 +166,8 @@ static void stop_turn(struct engine *engine)
 
 	if (!engine->releasing && exchange_effects_in_flight(engine) > 0 && patient)
 		return;
-	if (!engine->releasing) {
-		engine->releasing = true;
-		exchange_cancel(engine, engine->lease_exchange);
-		engine->lease_exchange = NULL;
-	}
-	if (engine->lease_exchange && patient)
+	engine->releasing = true;
+	if (engine->lease_exchange && patient) /* a renewal in flight would come after the release */
 		return;
 	exchange = lease_exchange(engine);
 	if (patient && engine->settings->leader_elect &&
@@ -210,7 +206,8 @@ static void gauge_phases(struct engine *engine)
 	metric_clear(engine->metrics, METRIC_EVACUATION_PHASE);
 	metric_clear(engine->metrics, METRIC_CHANGES);
 	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next) {
-		metric_set(engine->metrics, METRIC_EVACUATION_PHASE, 1, evacuation->manifest.name, evacuation->manifest.zone_id,
+		metric_set(engine->metrics, METRIC_EVACUATION_PHASE, 1, evacuation->manifest.name,
+		           evacuation->manifest.zone_id ? evacuation->manifest.zone_id : "",
 		           phase_name(evacuation->phase), NULL);
 		for (const struct item *item = evacuation->items.first; item; item = item->next)
 			metric_add(engine->metrics, METRIC_CHANGES, 1, evacuation->manifest.name, item->change.kind,

@@ -1,5 +1,6 @@
 #include "evacuation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@
 /* While the environment keeps us from observing: again after, growing. */
 #define OBSERVE_AGAIN_MS 5000
 #define OBSERVE_AGAIN_MAX_MS 60000
+/* A record of ours was there although all seemed closed: look again after, longer each time. */
+#define VERIFY_AGAIN_MS 5000
 #define ABANDON_ANNOTATION "zonevac.dev/abandon"
 
 /* The object. */
@@ -86,8 +89,10 @@ static void take_over_status(struct evacuation *evacuation)
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "", &evacuation->evacuated_at);
 	if (text_equal(json_get_string(stalled, "status"), "True") && text_equal(json_get_string(stalled, "reason"), "OtherZone") &&
 	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation) {
+		const char *message = json_get_string(stalled, "message");
+
 		evacuation->refused_generation = evacuation->manifest.generation;
-		stall_set(&evacuation->refusal, "OtherZone", "%s", json_get_string(stalled, "message"));
+		stall_set(&evacuation->refusal, "OtherZone", "%s", message ? message : "another zone of the region was held");
 	}
 }
 
@@ -129,7 +134,7 @@ void evacuation_learn(struct engine *engine, const struct json *object)
 	}
 	if (evacuation) {
 		evacuation->listed = true;
-		if (!cluster_version_older(version, evacuation->manifest.resource_version))
+		if (engine->cluster.evacuations.listing || !cluster_version_older(version, evacuation->manifest.resource_version))
 			take_object(evacuation, object);
 		return;
 	}
@@ -172,11 +177,11 @@ bool evacuation_wants_zone(const struct evacuation *evacuation)
 {
 	const struct manifest *manifest = &evacuation->manifest;
 
-	if (!evacuation->valid || evacuation->vanished)
+	if (evacuation->vanished || !manifest->zone_id)
 		return false;
-	if (manifest->finalizer)
+	if (manifest->finalizer) /* whatever its spec has become: it may hold something */
 		return true;
-	return !manifest->deleting && manifest->mode == MODE_EVACUATE && evacuation->refused_generation != manifest->generation;
+	return evacuation->valid && !manifest->deleting && manifest->mode == MODE_EVACUATE && evacuation->refused_generation != manifest->generation;
 }
 
 void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out)
@@ -194,6 +199,20 @@ void evacuation_node_scope(const struct evacuation *evacuation, struct scope *ou
 
 /* Observing. */
 
+/* Other credentials see another account's groups and journal: nothing of that may be taken for ours. */
+static bool same_account(struct evacuation *evacuation, const struct facts *facts)
+{
+	const char *before = json_path_string(evacuation->object, "status.accountId");
+	struct error *error = &evacuation->observe_error;
+
+	if (!before || text_equal(before, facts->scope.account_id))
+		return true;
+	error_set(error, ERROR_REJECTED, "the credentials are of account %s, but this was begun in account %s; give back those of %s",
+	          facts->scope.account_id, before, before);
+	snprintf(error->code, sizeof(error->code), "OtherAccount");
+	return false;
+}
+
 static void observed(struct evacuation *evacuation, struct facts *facts, const struct error *error)
 {
 	struct engine *engine = evacuation->engine;
@@ -208,12 +227,19 @@ static void observed(struct evacuation *evacuation, struct facts *facts, const s
 		                                                                OBSERVE_AGAIN_MAX_MS, engine_random(engine)));
 		return;
 	}
+	if (!same_account(evacuation, facts)) {
+		facts_release(facts);
+		evacuation->observe_due = instant_after(now, OBSERVE_AGAIN_MAX_MS);
+		return;
+	}
 	facts_release(evacuation->facts);
 	evacuation->facts = facts;
 	evacuation->facts_serial++;
 	evacuation->observe_failures = 0;
 	evacuation->observe_error = (struct error){0};
 	evacuation->observe_due = instant_after(now, engine->settings->resync_ms);
+	if (facts->generation != evacuation->manifest.generation) /* the object was edited meanwhile */
+		evacuation->observe_due = now;
 	evacuation->observed_for_restore = evacuation->restoring;
 	evacuation->nodes_due = true; /* the zone's name may be new */
 	if (evacuation->restoring)
@@ -260,7 +286,9 @@ static void tell_observation(struct evacuation *evacuation)
 {
 	const struct error *error = &evacuation->observe_error;
 
-	if (error->kind == ERROR_INPUT)
+	if (text_equal(error->code, "OtherAccount"))
+		stall_set(&evacuation->stall, error->code, "%s", error->message);
+	else if (error->kind == ERROR_INPUT)
 		stall_set(&evacuation->stall, "UnknownZone", "%s", error->message);
 	else if (error->kind != ERROR_NONE)
 		stall_from_error(&evacuation->stall, "Aws", error);
@@ -273,7 +301,7 @@ static bool all_at_rest(const struct evacuation *evacuation)
 {
 	const struct items *items = &evacuation->items;
 
-	return items->running == 0 && items_in_state(items, ITEM_PLANNED) == 0 && items_in_state(items, ITEM_WAITING) == 0;
+	return items->running == items->aside && items_in_state(items, ITEM_PLANNED) == 0 && items_in_state(items, ITEM_WAITING) == 0;
 }
 
 static void started(struct evacuation *evacuation)
@@ -294,10 +322,21 @@ static void turn_plan_only(struct evacuation *evacuation)
 		evacuation->phase = PHASE_PLANNED;
 }
 
+static bool may_begin(struct evacuation *evacuation)
+{
+	if (!plan_needs_finalizer(evacuation) && !admit_has_predecessor(evacuation))
+		return false;
+	if (admit_finalizer(evacuation, true))
+		return true;
+	if (evacuation->finalizer_failures > 1)
+		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
+	return false;
+}
+
 static void turn_nodes(struct evacuation *evacuation)
 {
 	plan_take_nodes(evacuation);
-	if (plan_needs_finalizer(evacuation) && admit_finalizer(evacuation, true)) {
+	if (may_begin(evacuation)) {
 		started(evacuation);
 		plan_start(evacuation);
 	}
@@ -309,7 +348,7 @@ static void turn_aws(struct evacuation *evacuation)
 		return;
 	observe_if_due(evacuation, true);
 	tell_observation(evacuation);
-	if (!evacuation->facts || !plan_needs_finalizer(evacuation) || !admit_finalizer(evacuation, true))
+	if (!evacuation->facts || !may_begin(evacuation))
 		return;
 	if (admit_register(evacuation))
 		plan_start(evacuation);
@@ -317,9 +356,15 @@ static void turn_aws(struct evacuation *evacuation)
 		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
 }
 
+/* Nodes need no AWS, unless there are some whose zone only the account's mapping tells. */
+static bool nodes_suffice(const struct evacuation *evacuation)
+{
+	return !targets_aws(evacuation) && !evacuation->nodes_unknown;
+}
+
 static void judge_phase(struct evacuation *evacuation)
 {
-	bool seen = evacuation->facts || !targets_aws(evacuation);
+	bool seen = evacuation->facts ? evacuation->facts->generation == evacuation->manifest.generation : nodes_suffice(evacuation);
 
 	if (!seen)
 		evacuation->phase = evacuation->items.count ? PHASE_APPLYING : PHASE_OBSERVING;
@@ -346,8 +391,9 @@ static void turn_evacuating(struct evacuation *evacuation)
 	}
 	turn_nodes(evacuation);
 	turn_aws(evacuation);
-	if (!targets_aws(evacuation)) /* nodes need no AWS: only their copies in the journal wait for it */
+	if (nodes_suffice(evacuation) && evacuation->finalizer_failures == 0) /* only their copies in the journal wait for AWS */
 		evacuation->stall = (struct stall){0};
+	items_sweep(&evacuation->items);
 	if (evacuation->refused_generation == evacuation->manifest.generation)
 		return;
 	judge_phase(evacuation);
@@ -371,8 +417,11 @@ static void turn_round(struct evacuation *evacuation)
 	evacuation->observe_due = (struct instant){0};
 	observation_cancel(evacuation->observation);
 	evacuation->observation = NULL;
-	for (struct item *item = evacuation->items.first; item; item = item->next)
+	for (struct item *item = evacuation->items.first; item; item = item->next) {
+		item->retry_at = (struct instant){0}; /* that was about taking out */
+		item->failures = 0;
 		item_consider(item);
+	}
 }
 
 /* Every process that takes out has ended or been stopped. */
@@ -396,7 +445,8 @@ static bool turned_round(struct evacuation *evacuation)
 static bool facts_have_ours(const struct evacuation *evacuation)
 {
 	for (size_t i = 0; i < evacuation->facts->records.count; i++)
-		if (string_list_has(&evacuation->facts->records.at[i].owners, evacuation->engine->cluster.owner))
+		if (evacuation->facts->records.at[i].unreadable ||
+		    string_list_has(&evacuation->facts->records.at[i].owners, evacuation->engine->cluster.owner))
 			return true;
 	return false;
 }
@@ -418,10 +468,23 @@ static bool verify_nothing_left(struct evacuation *evacuation)
 	}
 	if (evacuation->facts_serial >= evacuation->verify_serial) {
 		evacuation->verified = !facts_have_ours(evacuation);
-		evacuation->verify_serial = 0;
+		evacuation->verify_serial = evacuation->facts_serial + 1;
+		evacuation->observe_due = instant_after(engine_now(evacuation->engine), VERIFY_AGAIN_MS * ++evacuation->verify_tries);
 	}
 	observe_if_due(evacuation, true);
 	return evacuation->verified;
+}
+
+static void tell_strange_record(struct evacuation *evacuation)
+{
+	const struct record *record = plan_strange_record(evacuation);
+
+	if (record && record->unreadable)
+		stall_set(&evacuation->stall, "UnreadableRecord", "the journal's item (%s, %s) cannot be read: %s; mend or delete it by hand",
+		          record->zone_id, record->resource_id, record->unreadable);
+	else if (record)
+		stall_set(&evacuation->stall, "UnknownKind", "the journal holds %s, of kind %s, which this version cannot put back; run the one that took it out",
+		          record->resource_id, record->resource_type);
 }
 
 static bool restore_aws(struct evacuation *evacuation)
@@ -438,13 +501,21 @@ static bool restore_aws(struct evacuation *evacuation)
 	plan_start_restores(evacuation, true);
 	if (evacuation->items.records > 0 || evacuation->items.running > 0)
 		return false;
-	return verify_nothing_left(evacuation) && admit_unregister(evacuation);
+	if (!verify_nothing_left(evacuation)) {
+		tell_strange_record(evacuation);
+		return false;
+	}
+	if (admit_unregister(evacuation))
+		return true;
+	if (evacuation->registration_failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+	return false;
 }
 
 static void let_go(struct evacuation *evacuation)
 {
-	evacuation->phase = PHASE_RESTORED;
-	admit_finalizer(evacuation, false);
+	if (!admit_finalizer(evacuation, false) && evacuation->finalizer_failures > 1)
+		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
 }
 
 static void turn_restoring(struct evacuation *evacuation)
@@ -464,16 +535,18 @@ static void turn_restoring(struct evacuation *evacuation)
 	if (!turned_round(evacuation))
 		return;
 	successor = admit_successor(evacuation);
-	if (successor) { /* it takes the records over: nothing is restored in between */
-		if (successor->manifest.finalizer)
+	if (successor) { /* it takes the records over: nothing more is restored in between */
+		if (successor->manifest.finalizer && evacuation->items.running == 0)
 			let_go(evacuation);
 		return;
 	}
 	nodes_back = plan_take_held_nodes(evacuation) == 0;
 	plan_start_restores(evacuation, false);
 	aws_back = restore_aws(evacuation);
-	if (nodes_back && aws_back)
+	if (nodes_back && aws_back) {
+		evacuation->phase = PHASE_RESTORED;
 		let_go(evacuation);
+	}
 }
 
 void evacuation_turn(struct evacuation *evacuation)
@@ -486,11 +559,11 @@ void evacuation_turn(struct evacuation *evacuation)
 		engine->moved = true;
 		return;
 	}
-	if (!evacuation->valid) {
+	if (evacuation->manifest.deleting && (evacuation->manifest.zone_id || abandoned(evacuation))) {
+		turn_restoring(evacuation);
+	} else if (!evacuation->valid) {
 		evacuation->phase = PHASE_PENDING;
 		stall_set(&evacuation->stall, "InvalidSpec", "%s", evacuation->invalid_because);
-	} else if (evacuation->manifest.deleting) {
-		turn_restoring(evacuation);
 	} else {
 		turn_evacuating(evacuation);
 	}

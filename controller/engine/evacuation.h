@@ -18,7 +18,7 @@ struct evacuation {
 	struct evacuation *next;
 	struct engine *engine;
 	bool listed; /* seen in the list that is being read */
-	bool vanished; /* the object is gone: forget it when nothing is at work */
+	bool vanished; /* the object is gone: what is at work is stopped, and it is forgotten */
 
 	struct arena object_arena; /* the object as last seen */
 	const struct json *object;
@@ -33,10 +33,12 @@ struct evacuation {
 	int observe_failures;
 	bool observed_for_restore;
 	uint64_t facts_serial;  /* observations completed */
+	int verify_tries;
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
 	struct instant begin_due; /* changes: even a single free place may be filled then */
 	bool nodes_due; /* plan all nodes, not only the dirty ones */
+	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
 
 	struct process registration; /* register or unregister */
 	bool registered;
@@ -50,6 +52,7 @@ struct evacuation {
 	struct stall refusal;       /* why */
 	struct process finalizer;
 	struct instant finalizer_due;
+	struct error finalizer_error;
 	int finalizer_failures;
 
 	enum phase phase;

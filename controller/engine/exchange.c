@@ -183,7 +183,9 @@ static void prepare_kube(struct engine *engine, struct exchange *exchange)
 {
 	struct kube_config *config = engine->settings->kube;
 	struct http_request *request = &exchange->ask.request;
+	struct error ignored; /* the old token stays in use */
 
+	kube_config_refresh_token(config, engine_now(engine), false, &ignored);
 	render_url(exchange, config->base_url);
 	request->tls = &config->tls;
 	if (request->deadline_ms == 0)
@@ -436,19 +438,17 @@ static bool repeat(struct engine *engine, struct exchange *exchange, const struc
 	};
 	struct requeue requeue = requeue_decide(&what, error);
 	struct instant now = engine_now(engine);
+	struct error ignored;
 
+	/* A 401 is worth a look at the token's file, whoever asked and however often. */
+	if (error->kind == ERROR_EXPIRED && !exchange->ask.place)
+		kube_config_refresh_token(engine->settings->kube, now, true, &ignored);
 	if (requeue.throttled && exchange->limiter)
 		limiter_throttled(exchange->limiter, now);
 	if (requeue.what == REQUEUE_TELL)
 		return false;
-	if (requeue.refresh_credentials) {
-		struct error ignored;
-
-		if (exchange->ask.place)
-			engine_load_credentials(engine);
-		else if (!kube_config_refresh_token(engine->settings->kube, now, true, &ignored))
-			return false;
-	}
+	if (requeue.refresh_credentials && exchange->ask.place)
+		engine_load_credentials(engine);
 	/* A connection that gave no answer is not asked again: it may lead nowhere. */
 	if (error->kind == ERROR_TIMEOUT || error->kind == ERROR_UNREACHABLE)
 		exchange->ask.request.fresh_connection = true;

@@ -2,8 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
-
-#include "base/text.h"
+#include <string.h>
 
 #define FACTS_ARENA_MAX (512u << 20)
 
@@ -37,10 +36,25 @@ void facts_release(struct facts *facts)
 	free(facts);
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	const struct record *first = a;
+	const struct record *second = b;
+
+	return strcmp(first->resource_id, second->resource_id);
+}
+
+void facts_sort_records(struct facts *facts)
+{
+	if (facts->records.count)
+		qsort(facts->records.at, facts->records.count, sizeof(struct record), compare_ids);
+}
+
 const struct record *facts_record(const struct facts *facts, const char *resource_id)
 {
-	for (size_t i = 0; i < facts->records.count; i++)
-		if (text_equal(facts->records.at[i].resource_id, resource_id))
-			return &facts->records.at[i];
-	return NULL;
+	struct record key = {.resource_id = resource_id};
+
+	if (!facts->records.count)
+		return NULL;
+	return bsearch(&key, facts->records.at, facts->records.count, sizeof(struct record), compare_ids);
 }

@@ -17,12 +17,17 @@ struct facts {
 	struct records records;                     /* of the zone, whoever owns them */
 	struct inquiry *surveys[FACTS_SURVEYS_MAX]; /* held; one a target kind */
 	size_t survey_count;
+	int64_t generation;   /* of the object when it was begun */
+	struct instant began;
 	int references;
 };
 
 struct facts *facts_new(void);
 struct facts *facts_hold(struct facts *facts);
 void facts_release(struct facts *facts);
+
+/* Once the records are complete, so that facts_record can find them. */
+void facts_sort_records(struct facts *facts);
 
 /* The record of a resource, or NULL. */
 const struct record *facts_record(const struct facts *facts, const char *resource_id);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "change.h"
 #include "evacuation.h"
 #include "nodes/eks_node.h"
 #include "state.h"
@@ -197,7 +198,8 @@ void item_become(struct item *item, enum item_state state, const char *reason)
 {
 	char cut[sizeof(item->reason)];
 
-	snprintf(cut, sizeof(cut), "%s", reason ? reason : "");
+	reason = reason ? reason : "";
+	snprintf(cut, sizeof(cut), "%.*s", (int)text_cut(reason, strlen(reason), sizeof(cut) - 1), reason);
 	if (item->state == state && strcmp(item->reason, cut) == 0)
 		return;
 	if (item->state != state) {
@@ -229,6 +231,7 @@ void item_mark_record(struct item *item, bool has)
 	if (item->has_record == has)
 		return;
 	item->has_record = has;
+	item->held |= has;
 	items_of(item)->records += has ? 1 : (size_t)-1;
 	item_consider(item);
 }
@@ -246,11 +249,83 @@ void item_set_record(struct item *item, const struct record *record)
 		item->record = (struct record){0};
 }
 
+void item_set_change(struct item *item, const struct change *change)
+{
+	item->change = *change;
+	item_repack(item, item->has_record ? &item->record : NULL);
+}
+
+void item_drop(struct item *item)
+{
+	if (item->dropped)
+		return;
+	item->dropped = true;
+	items_of(item)->dropped++;
+	evacuation_touch(item->evacuation);
+}
+
+static void line_sweep(struct item_line *line)
+{
+	struct item *item = line->first;
+	struct item *next;
+
+	*line = (struct item_line){0};
+	for (; item; item = next) {
+		next = item->next_considered;
+		if (item->dropped)
+			item->considered = false;
+		else
+			line_append(line, item);
+	}
+}
+
+static void unhash(struct items *items, struct item *item)
+{
+	struct item **link = &items->buckets[bucket_of(item->change.id)];
+
+	while (*link != item)
+		link = &(*link)->next_hashed;
+	*link = item->next_hashed;
+}
+
+void items_sweep(struct items *items)
+{
+	if (items->dropped == 0)
+		return;
+	for (struct item *item = items->first; item; item = item->next)
+		if (item->dropped && (process_running(&item->process) || item->has_record)) {
+			item->dropped = false; /* it has come to something after all */
+			items->dropped--;
+		}
+	line_sweep(&items->considered[false]);
+	line_sweep(&items->considered[true]);
+	line_sweep(&items->later);
+	items->last = &items->first;
+	for (struct item **link = &items->first; *link;) {
+		struct item *item = *link;
+
+		if (!item->dropped) {
+			link = &item->next;
+			items->last = link;
+			continue;
+		}
+		*link = item->next;
+		unhash(items, item);
+		items->states[item_is_node(item)][item->state]--;
+		items->count--;
+		item_free(item);
+	}
+	items->dropped = 0;
+}
+
 static void item_ended(void *self)
 {
 	struct item *item = self;
 
 	items_of(item)->running--;
+	items_of(item)->aside -= item->aside;
+	item->aside = false;
+	item->ended_at = engine_now(item->evacuation->engine);
 	item_set_changing(item, false);
 	item_consider(item);
 }
@@ -258,8 +333,12 @@ static void item_ended(void *self)
 void item_start(struct item *item, enum direction direction, const struct step *first)
 {
 	item->direction = direction;
+	item->stales = 0;
+	item->subnets_absent_since = (struct instant){0};
 	item->several_updates = item->unanswered_until.us != 0;
+	item->aside = first == change_node_copy_first;
 	items_of(item)->running++;
+	items_of(item)->aside += item->aside;
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};
 	item->applied_at = (struct instant){0};

@@ -48,6 +48,10 @@ struct item {
 	struct process process;
 	enum direction direction; /* of the process at work, or of the last one */
 	bool excluded;            /* tagged zonevac.dev/exclude while held: it is put back and left */
+	bool dropped;             /* nothing of ours and no longer wanted: forgotten at the next sweep */
+	bool held;                /* we have had a record of it, and have not put it back */
+	bool aside;               /* the process at work only writes the journal's copy of a node: the phase does not wait for it */
+	struct instant ended_at;  /* of the last process: an observation begun before knows less */
 	bool changing;       /* between its read and the answer of its update: counts against maxInFlight */
 	struct instant retry_at; /* FAILED: not tried again before */
 	int failures;
@@ -61,8 +65,11 @@ struct item {
 	struct instant applied_at;
 	int updates;                     /* sent in this process */
 	int rounds;                      /* decided afresh in this process */
+	int stales;                      /* updates that the limiter held back too long, in this process */
 	struct instant look_due;         /* the next look, not before */
 	struct instant absent_since;     /* the first explicit answer without it; 0 = it is there */
+	struct instant subnets_absent_since; /* the same of subnets that were taken out */
+	uint64_t subnets_absent_serial;      /* the observation that said so first */
 	struct wallclock unanswered_until; /* an update without an answer may land until then */
 	bool several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
 	enum item_state ends_as;         /* restoring: what closing will mean */
@@ -86,6 +93,8 @@ struct items {
 	size_t states[2][ITEM_STATES]; /* [is a node] */
 	size_t records;                /* items with an open record of ours */
 	size_t running;                /* processes at work */
+	size_t aside;                  /* of them, those that only write copies */
+	size_t dropped;                /* items to be forgotten */
 	size_t changing;               /* AWS items between their read and the answer of their update */
 	struct instant retry_due;      /* the earliest time to try something again; 0 = none */
 };
@@ -94,6 +103,15 @@ void items_init(struct items *items);
 void items_done(struct items *items);
 struct item *items_find(const struct items *items, const char *id);
 struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator, const struct change *change);
+
+/* Take over a change, copied. */
+void item_set_change(struct item *item, const struct change *change);
+
+/* Nothing of ours is in it and nobody wants it out: it is forgotten at the next sweep. */
+void item_drop(struct item *item);
+
+/* Forget what was dropped and has come to rest. */
+void items_sweep(struct items *items);
 
 /* The one place that assigns the state. `reason` NULL = none; cut to its field. */
 void item_become(struct item *item, enum item_state state, const char *reason);

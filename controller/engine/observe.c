@@ -68,6 +68,7 @@ static bool complete(struct observation *observation, struct error *error)
 		                 "region %s has no Availability Zone %s for this account; see `aws ec2 describe-availability-zones` "
 		                 "for its ids, or set spec.region",
 		                 scope->region, scope->zone_id);
+	facts_sort_records(facts);
 	subnets_sort(&scope->subnets);
 	for (size_t i = 0; i < scope->subnets.count; i++)
 		if (!string_list_has(&seen, scope->subnets.at[i].zone_id))
@@ -263,6 +264,8 @@ struct observation *observation_start(struct evacuation *evacuation, bool survey
 	observation->evacuation = evacuation;
 	observation->engine = evacuation->engine;
 	observation->facts = facts_new();
+	observation->facts->generation = evacuation->manifest.generation;
+	observation->facts->began = engine_now(evacuation->engine);
 	observation->told = ended;
 	observation->pending = 3;
 	fill_scope(observation);

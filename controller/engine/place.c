@@ -141,7 +141,7 @@ void place_table_lost(struct place *place, const struct error *error)
 	place->table_due = instant_after(engine_now(place->engine), 5000);
 }
 
-static struct place *place_make(struct engine *engine, const char *region, struct error *error)
+static struct place *place_make(struct engine *engine, const char *region)
 {
 	struct place *place = ARENA_NEW(&engine->arena, struct place);
 	const struct aws_service *service;
@@ -150,8 +150,9 @@ static struct place *place_make(struct engine *engine, const char *region, struc
 	place->region = arena_string(&engine->arena, region);
 	for (size_t i = 0; (service = aws_service_at(i)) != NULL && i < PLACE_SERVICES_MAX; i++) {
 		place->services[i] = service;
-		if (!aws_endpoint_of(&engine->arena, service, region, engine->settings->environment, &place->endpoints[i], error))
-			return NULL;
+		if (!aws_endpoint_of(&engine->arena, service, region, engine->settings->environment, &place->endpoints[i],
+		                     &place->endpoint_error))
+			break;
 		place->service_count++;
 	}
 	return place;
@@ -163,13 +164,16 @@ struct place *place_of(struct engine *engine, const char *region, struct error *
 
 	for (place = engine->places; place; place = place->next)
 		if (text_equal(place->region, region))
-			return place;
-	place = place_make(engine, region, error);
-	if (!place)
-		return NULL;
-	place->next = engine->places;
-	engine->places = place;
-	return place;
+			break;
+	if (!place) {
+		place = place_make(engine, region);
+		place->next = engine->places;
+		engine->places = place;
+	}
+	if (place->endpoint_error.kind == ERROR_NONE)
+		return place;
+	*error = place->endpoint_error;
+	return NULL;
 }
 
 void place_done(struct place *place)

@@ -23,6 +23,7 @@ struct place {
 	const struct aws_service *services[PLACE_SERVICES_MAX];
 	struct aws_endpoint endpoints[PLACE_SERVICES_MAX];
 	size_t service_count;
+	struct error endpoint_error; /* kind ERROR_NONE = the settings are fine */
 	struct place_limiter limiters[PLACE_SERVICES_MAX * 2];
 	size_t limiter_count;
 

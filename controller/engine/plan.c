@@ -16,7 +16,7 @@ static const struct selector *selector_of(const struct evacuation *evacuation, c
 	return NULL;
 }
 
-static bool selected(const struct evacuation *evacuation, const struct resource *resource)
+bool plan_selected(const struct evacuation *evacuation, const struct resource *resource)
 {
 	const struct selector *selector = selector_of(evacuation, resource->kind);
 
@@ -54,7 +54,7 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		item_become(item, ITEM_REFUSED, decision->reason);
 		break;
 	case VERDICT_NOTHING:
-		if (record && (!ours(item->evacuation, record) || !record_is_done(record)))
+		if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held && !item_is_node(item))
 			item_become(item, ITEM_PLANNED, NULL);
 		else if (item->state != ITEM_APPLIED)
 			item_become(item, ITEM_SETTLED, NULL);
@@ -74,13 +74,45 @@ static void take_excluded(struct evacuation *evacuation, const struct actuator *
 	struct decision none = {0};
 	struct item *item;
 
-	if (!ours(evacuation, record) || !tags_exclude(&resource->tags))
+	item = items_find(&evacuation->items, resource->id);
+	if (!ours(evacuation, record)) { /* nothing of it is out: it is as if it had never been planned */
+		if (item && !process_running(&item->process) && !item->has_record)
+			item_drop(item);
+		return;
+	}
+	if (!tags_exclude(&resource->tags))
 		return;
 	item = item_of(evacuation, actuator, resource, &none);
 	if (process_running(&item->process))
 		return;
 	item_set_record(item, record);
 	item->excluded = true;
+	item_consider(item);
+}
+
+/* Its process ended after this observation began. */
+static bool knows_more(const struct item *item)
+{
+	return item->ended_at.ms && item->ended_at.ms >= item->evacuation->facts->began.ms;
+}
+
+/* Applied at the deadline: has it settled since? */
+static void take_settling(struct item *item, const struct resource *resource)
+{
+	const char *why = NULL;
+
+	if (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED)
+		return;
+	arena_reset(&item->decision_arena);
+	switch (item->actuator->settled(item_scope(item), &item->change, resource, DIRECTION_OUT, &item->decision_arena, &why)) {
+	case SETTLING_DONE:
+		item_become(item, ITEM_SETTLED, NULL);
+		break;
+	case SETTLING_PENDING:
+	case SETTLING_FAILED:
+		item_become(item, ITEM_APPLIED, why);
+		break;
+	}
 }
 
 static void take_resource(struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
@@ -90,7 +122,7 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 	struct decision decision = {0};
 	struct item *item;
 
-	if (!selected(evacuation, resource)) {
+	if (!plan_selected(evacuation, resource)) {
 		take_excluded(evacuation, actuator, resource, record);
 		return;
 	}
@@ -98,26 +130,44 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 	if (decision.verdict == VERDICT_NOTHING && !record && !items_find(&evacuation->items, resource->id))
 		return;
 	item = item_of(evacuation, actuator, resource, &decision);
-	if (process_running(&item->process))
+	if (process_running(&item->process) || knows_more(item))
 		return;
 	item_set_record(item, record);
 	item->excluded = false;
 	take_decision(item, &decision, record);
+	if (item->state == ITEM_APPLIED || (record && record->state == RECORD_APPLIED))
+		take_settling(item, resource);
+}
+
+static const struct actuator *actuator_of(const struct record *record)
+{
+	if (text_equal(record->resource_type, EKS_NODE_KIND))
+		return &eks_node;
+	return record->resource_type ? registry_find(record->resource_type) : NULL;
+}
+
+const struct record *plan_strange_record(const struct evacuation *evacuation)
+{
+	for (size_t i = 0; i < evacuation->facts->records.count; i++) {
+		const struct record *record = &evacuation->facts->records.at[i];
+
+		if (record->unreadable || (ours(evacuation, record) && !actuator_of(record)))
+			return record;
+	}
+	return NULL;
 }
 
 /* A record of ours without a selected resource: it stays out until recovery. */
 static void take_record(struct evacuation *evacuation, const struct record *record)
 {
-	const struct actuator *actuator = registry_find(record->resource_type);
+	const struct actuator *actuator = actuator_of(record);
 	struct change change = record_change(record);
 	struct item *item = items_find(&evacuation->items, record->resource_id);
 
-	if (text_equal(record->resource_type, EKS_NODE_KIND))
-		actuator = &eks_node;
-	if (!ours(evacuation, record) || !actuator)
+	if (record->unreadable || !ours(evacuation, record) || !actuator)
 		return;
 	if (item) {
-		if (!item->has_record && !process_running(&item->process))
+		if (!item->has_record && !process_running(&item->process) && !knows_more(item))
 			item_set_record(item, record);
 		return;
 	}
@@ -135,7 +185,7 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 static bool half_done(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->records.count; i++)
-		if (!record_is_done(&facts->records.at[i]))
+		if (!facts->records.at[i].unreadable && !record_is_done(&facts->records.at[i]))
 			return true;
 	return false;
 }
@@ -171,17 +221,25 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 	struct item *item = items_find(&evacuation->items, node->id ? node->id : "");
 	bool known = false;
 
-	if (!node->id || !eks_node_in_zone(scope, node, &known) || !known)
+	if (!node->id)
 		return;
-	if (item && process_running(&item->process))
-		return;
-	if (tags_exclude(&node->tags)) {
-		if (eks_node.carries(scope, node, arena, &carried))
-			item_of(evacuation, &eks_node, node, &decision)->excluded = true;
+	if (!eks_node_in_zone(scope, node, &known) || !known) {
+		evacuation->nodes_unknown |= !known && plan_selected(evacuation, node);
 		return;
 	}
-	if (!selected(evacuation, node) && !item)
+	if (item && process_running(&item->process))
 		return;
+	if (tags_exclude(&node->tags) && eks_node.carries(scope, node, arena, &carried)) {
+		item = item_of(evacuation, &eks_node, node, &decision);
+		item->excluded = true;
+		item_consider(item);
+		return;
+	}
+	if (!plan_selected(evacuation, node)) {
+		if (item && !item->has_record && !eks_node.carries(scope, node, arena, &carried))
+			item_drop(item);
+		return;
+	}
 	eks_node.plan(scope, node, arena, &decision);
 	if (decision.verdict == VERDICT_NOTHING && !item && !eks_node.carries(scope, node, arena, &carried))
 		return;
@@ -220,6 +278,8 @@ static void due_nodes(struct evacuation *evacuation, node_taker take)
 	bool all = evacuation->nodes_due;
 
 	evacuation->nodes_due = false;
+	if (all)
+		evacuation->nodes_unknown = false;
 	evacuation_node_scope(evacuation, &scope);
 	arena_init(&arena, "plan nodes", 256u << 20);
 	if (all)
@@ -273,7 +333,7 @@ static bool retry_reached(const struct item *item)
 
 static bool wants_out(const struct item *item)
 {
-	return item->state == ITEM_PLANNED || (item->state == ITEM_FAILED && retry_reached(item));
+	return !item->dropped && (item->state == ITEM_PLANNED || (item->state == ITEM_FAILED && retry_reached(item)));
 }
 
 /*
@@ -313,6 +373,13 @@ static void start_node(struct item *item, bool copies)
 		item_start(item, DIRECTION_BACK, change_node_back_first);
 	} else if (wants_out(item)) {
 		item_start(item, DIRECTION_OUT, change_node_out_first);
+	} else if (item->state == ITEM_GONE) { /* its copy is closed, then it is forgotten: nodes come and go */
+		if (!item->has_record)
+			item_drop(item);
+		else if (copies)
+			item_start(item, DIRECTION_BACK, change_node_close_first);
+		else
+			item_consider_later(item);
 	} else if (item->state == ITEM_SETTLED && !item->has_record) {
 		if (copies && retry_reached(item))
 			item_start(item, DIRECTION_OUT, change_node_copy_first);
@@ -365,7 +432,9 @@ static void start_node_restore(struct evacuation *evacuation, const struct scope
 	struct node_entry *entry = cluster_node(evacuation->engine, item->change.name);
 	struct change carried;
 
-	if (item->state == ITEM_REFUSED || (item->state == ITEM_FAILED && !retry_reached(item)))
+	if (item->state == ITEM_FAILED && !retry_reached(item))
+		return;
+	if (item->state == ITEM_REFUSED && !item->has_record)
 		return;
 	arena_reset(&item->decision_arena);
 	if (entry && entry->resource.id && eks_node.carries(scope, &entry->resource, &item->decision_arena, &carried)) {
@@ -384,6 +453,10 @@ static bool start_restore(struct item *item)
 {
 	if (!item->has_record || (item->state == ITEM_FAILED && !retry_reached(item)))
 		return false;
+	if (!item_is_in_account(item)) {
+		item_become(item, ITEM_FAILED, "its ARN is of another account or region than these credentials: it is left alone");
+		return false;
+	}
 	start_changing(item, DIRECTION_BACK, change_restore_first);
 	return true;
 }

@@ -18,6 +18,12 @@ void plan_take_nodes(struct evacuation *evacuation);
 /* Restoring: items for the nodes that carry our annotation for this zone. How many are not back yet. */
 size_t plan_take_held_nodes(struct evacuation *evacuation);
 
+/* Selected by the object's targets, and not tagged to be left alone. */
+bool plan_selected(const struct evacuation *evacuation, const struct resource *resource);
+
+/* A record that nobody of this version may act on: unreadable, or of a kind that it does not know. NULL when there is none of ours. */
+const struct record *plan_strange_record(const struct evacuation *evacuation);
+
 /* Is there anything that is out, or to be taken out? Then the object must not vanish unasked. */
 bool plan_needs_finalizer(const struct evacuation *evacuation);
 

@@ -2,15 +2,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
 
 void stall_set(struct stall *stall, const char *reason, const char *format, ...)
 {
 	va_list arguments;
+	char whole[2 * sizeof(stall->message)];
 
 	snprintf(stall->reason, sizeof(stall->reason), "%s", reason);
 	va_start(arguments, format);
-	vsnprintf(stall->message, sizeof(stall->message), format, arguments);
+	vsnprintf(whole, sizeof(whole), format, arguments);
 	va_end(arguments);
+	snprintf(stall->message, sizeof(stall->message), "%.*s", (int)text_cut(whole, strlen(whole), sizeof(stall->message) - 1), whole);
 }
 
 void stall_from_error(struct stall *stall, const char *subject, const struct error *error)

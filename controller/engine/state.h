@@ -45,7 +45,6 @@ struct engine {
 	struct place *places;
 	struct cluster cluster;
 	struct evacuation *evacuations;
-	size_t orphans;
 
 	struct lease lease;
 	struct exchange *lease_exchange;

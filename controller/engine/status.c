@@ -51,6 +51,8 @@ static const char *evacuated_message(const struct evacuation *evacuation, const 
 
 static const char *complete_message(const struct tally *tally, struct arena *arena)
 {
+	if (tally->settled < tally->changed)
+		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
 	if (tally->refused + tally->failed + tally->rival == 0)
 		return "nothing was refused and nothing failed";
 	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed, tally->rival);
@@ -63,7 +65,7 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	bool stalled = evacuation->stall.reason[0] != '\0';
 	bool ready = !stalled && (evacuation->phase == PHASE_HOLDING || evacuation->phase == PHASE_PLANNED || evacuation->phase == PHASE_RESTORED);
 	bool held = evacuation->phase == PHASE_HOLDING;
-	bool clean = tally.failed + tally.rival == 0;
+	bool clean = tally.failed + tally.rival == 0 && tally.settled == tally.changed;
 	const char *phase = phase_name(evacuation->phase);
 
 	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
@@ -72,10 +74,10 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 		add_condition(conditions, evacuation, arena, "Stalled", true, evacuation->stall.reason, evacuation->stall.message);
 	else if (!ready)
 		add_condition(conditions, evacuation, arena, "Reconciling", true, phase, arena_printf(arena, "phase %s", phase));
-	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, tally.rival ? "Rival" : held ? phase : "NotYet",
+	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, tally.rival ? "Rival" : held && !clean ? "NotSettled" : held ? phase : "NotYet",
 	              evacuated_message(evacuation, &tally, arena));
 	add_condition(conditions, evacuation, arena, "Complete", held && clean && tally.refused == 0,
-	              tally.failed ? "Failed" : tally.refused ? "Refused" : tally.rival ? "Rival" : held ? "Complete" : "NotYet",
+	              tally.failed ? "Failed" : tally.refused ? "Refused" : tally.rival ? "Rival" : held && !clean ? "NotSettled" : held ? "Complete" : "NotYet",
 	              complete_message(&tally, arena));
 }
 
@@ -250,7 +252,10 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 	case PHASE_RESTORING:
 		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
 	case PHASE_RESTORED:
-		return arena_printf(arena, "zone %s is as it was", evacuation->manifest.zone_id);
+		return arena_printf(arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
+		                    evacuation->manifest.zone_id, tally.restored,
+		                    items_in_state(&evacuation->items, ITEM_GONE) + items_in_state(&evacuation->items, ITEM_SUPERSEDED),
+		                    tally.held_by_others);
 	default:
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
 	}

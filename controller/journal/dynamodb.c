@@ -388,6 +388,22 @@ void dynamodb_ask_zone(struct arena *arena, const char *table, const char *zone_
 	aws_json_request(arena, dynamodb(), "Query", body, out);
 }
 
+/* One item that is no record must not keep all others from being put back: it is handed on as what it is. */
+static void take_item(struct arena *arena, const struct json *item, struct record *out)
+{
+	struct error error;
+
+	if (dynamodb_record_of_item(arena, item, out, &error))
+		return;
+	*out = (struct record){
+		.zone_id = json_path_string(item, "zoneId.S"),
+		.resource_id = json_path_string(item, "resourceId.S"),
+		.unreadable = arena_string(arena, error.message),
+	};
+	if (!out->resource_id)
+		out->resource_id = "";
+}
+
 bool dynamodb_hear_records(struct arena *arena, const struct http_response *response, struct records *out,
                            const struct json **next, struct error *error)
 {
@@ -403,8 +419,7 @@ bool dynamodb_hear_records(struct arena *arena, const struct http_response *resp
 	if (json_type(items) != JSON_ARRAY)
 		return error_set(error, ERROR_MALFORMED, "dynamodb's answer to Query has no Items");
 	for (size_t i = 0; i < json_count(items); i++)
-		if (!dynamodb_record_of_item(arena, json_at(items, i), records_add(out, arena), error))
-			return false;
+		take_item(arena, json_at(items, i), records_add(out, arena));
 	*next = json_get(body, "LastEvaluatedKey");
 	return true;
 }

@@ -238,7 +238,7 @@ static struct change change_of(const struct resource *resource, const struct mar
 		.kind = EKS_NODE_KIND,
 		.id = resource->id,
 		.name = resource->name,
-		.incarnation = mark->node,
+		.incarnation = resource->incarnation, /* a node made anew from a dump brings its annotation along */
 		.detail = mark_json(arena, mark),
 	};
 }
@@ -353,11 +353,13 @@ static void test_annotation(const struct resource *resource, struct arena *arena
 	test(ops, arena, annotation_path(arena), json_new_string(arena, facts_of(resource)->mark.text));
 }
 
-static void put_annotation(const struct scope *scope, const struct resource *resource, struct arena *arena,
-                           struct json *ops)
+static void put_annotation(const struct scope *scope, const struct change *change, const struct resource *resource,
+                           struct arena *arena, struct json *ops)
 {
 	struct mark mark = new_mark(scope, resource);
 
+	/* What it was before us may be known from before somebody took our annotation off: our own cordon is no prior state. */
+	mark.prior_unschedulable = json_bool(json_get(change->detail, "priorUnschedulable"), mark.prior_unschedulable);
 	if (facts_of(resource)->has_annotations) {
 		test_annotation(resource, arena, ops);
 	} else {
@@ -375,12 +377,13 @@ static void cordon(const struct resource *resource, struct arena *arena, struct 
 		kube_patch_op(ops, arena, "add", PATH_UNSCHEDULABLE, json_new_bool(arena, true));
 }
 
-static void take_out(const struct scope *scope, const struct resource *resource, struct arena *arena, struct json *ops)
+static void take_out(const struct scope *scope, const struct change *change, const struct resource *resource,
+                     struct arena *arena, struct json *ops)
 {
 	if (is_marked(scope, resource)) {
 		test_annotation(resource, arena, ops);
 	} else {
-		put_annotation(scope, resource, arena, ops);
+		put_annotation(scope, change, resource, arena, ops);
 		/* Once: who uncordons it later means it. */
 		cordon(resource, arena, ops);
 	}
@@ -426,7 +429,7 @@ static void node_update(const struct scope *scope, const struct change *change, 
 	assert(strlen(scope->zone_id) <= LABEL_VALUE_MAX);
 	kube_patch_op(ops, arena, "test", "/metadata/uid", json_new_string(arena, change->incarnation));
 	if (direction == DIRECTION_OUT)
-		take_out(scope, resource, arena, ops);
+		take_out(scope, change, resource, arena, ops);
 	else
 		put_back(scope, change, resource, arena, ops);
 	kube_ask_json_patch(arena, "PATCH nodes",

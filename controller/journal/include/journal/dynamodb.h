@@ -26,7 +26,10 @@ void dynamodb_ask_read(struct arena *arena, const char *table, const struct jour
 bool dynamodb_hear_read(struct arena *arena, const struct journal_call *call, const struct http_response *response,
                         struct journal_outcome *out, struct error *error);
 
-/* All records of a zone: Query of the base table, consistent; `start` NULL, or *next of the page before. Appends. */
+/*
+ * All records of a zone: Query of the base table, consistent; `start` NULL, or *next of the page before. Appends. An item that is no record
+ * becomes one with `unreadable` set.
+ */
 void dynamodb_ask_zone(struct arena *arena, const char *table, const char *zone_id, const struct json *start,
                        struct http_request *out);
 bool dynamodb_hear_records(struct arena *arena, const struct http_response *response, struct records *out,
