@@ -283,6 +283,8 @@ static bool read_spec(const struct place *place, const struct json *spec, struct
 {
 	static const char *const known[] = {"zoneId", "region", "mode", "targets", "pacing", NULL};
 
+	if (json_type(spec) != JSON_OBJECT)
+		return check_object(place, "spec", spec, known);
 	/* Which zone it is about is known even where the rest is refused: what was taken out of it must still find its way back. */
 	return read_zone(place, spec, out) && read_region(place, spec, out) && check_object(place, "spec", spec, known) &&
 	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out);
