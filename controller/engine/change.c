@@ -127,11 +127,6 @@ static struct instant next_on_grid(struct instant now, int64_t grid_ms)
 	return (struct instant){(now.ms / grid_ms + 1) * grid_ms};
 }
 
-struct instant item_settle_due(const struct item *item, struct instant now)
-{
-	return next_on_grid(now, item->evacuation->engine->settings->poll_ms);
-}
-
 void item_suspect_predecessor(struct item *item)
 {
 	struct engine *engine = item->evacuation->engine;
@@ -156,12 +151,60 @@ struct instant item_look_together(const struct item *item, struct instant now)
 	return item->evacuation->items.changing > 1 ? next_on_grid(now, TOGETHER_MS) : now;
 }
 
-void item_ask_look(struct item *item, struct instant due, struct ask *out)
+static void ask_look(struct item *item, struct instant due, struct ask *out)
 {
 	out->what = ASK_LOOK;
 	out->place = item->evacuation->place;
 	out->due = due;
 	out->item = item;
+}
+
+void item_ask_look(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	(void)wall;
+	(void)arena;
+	ask_look(item, item->look_due, out);
+}
+
+/* On a common grid, so that looks gather into one request. */
+void item_ask_settle(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)wall;
+	(void)arena;
+	ask_look(item, next_on_grid(now, item->evacuation->engine->settings->poll_ms), out);
+}
+
+void item_ask_update(struct item *item, const struct change *change, enum direction direction, struct arena *arena, struct ask *out)
+{
+	out->what = ASK_HTTP;
+	out->place = item->evacuation->place;
+	out->effect = true;
+	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
+	item->actuator->update(item_scope(item), change, item->looked, direction, arena, &out->request);
+}
+
+void item_ask_restore(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_suspect_predecessor(item);
+	item_ask_journal(item, JOURNAL_RESTORE, wall, arena, out);
+	out->call.unanswered_until = item->unanswered_until;
+}
+
+void item_ask_close(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
+	out->call.attempt = item->record.attempt; /* a compare-and-set on the record as read */
 }
 
 void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out)

@@ -27,16 +27,6 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 
 /* look */
 
-static void look_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)now;
-	(void)wall;
-	(void)arena;
-	item_ask_look(item, item->look_due, out);
-}
-
 static const struct step *wait_then_look(struct item *item, struct instant now, int64_t ms, const char *why)
 {
 	item_set_changing(item, false);
@@ -113,6 +103,14 @@ static const struct step *judge_unwanted(struct item *item)
 	return end(item, ITEM_REFUSED, "it is no longer selected");
 }
 
+static void plan_again(struct item *item)
+{
+	arena_reset(&item->decision_arena);
+	item->decision = (struct decision){0};
+	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
+	item->guard = item->decision.guard;
+}
+
 static const struct step *judge_evacuating(struct item *item, struct instant now)
 {
 	item_suspect_predecessor(item);
@@ -120,10 +118,7 @@ static const struct step *judge_evacuating(struct item *item, struct instant now
 		return NULL;
 	if (++item->rounds > ROUNDS_MAX)
 		return item_fail_because(item, now, "it was decided afresh twelve times without getting on");
-	arena_reset(&item->decision_arena);
-	item->decision = (struct decision){0};
-	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
-	item->guard = item->decision.guard;
+	plan_again(item);
 	if (item->decision.verdict != VERDICT_NOTHING && !plan_selected(item->evacuation, item->looked))
 		return judge_unwanted(item);
 	switch (item->decision.verdict) {
@@ -233,11 +228,7 @@ static void update_ask(void *self, struct instant now, struct wallclock wall, st
 	(void)now;
 	(void)wall;
 	item_become(item, ITEM_APPLYING, NULL);
-	out->what = ASK_HTTP;
-	out->place = item->evacuation->place;
-	out->effect = true;
-	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
-	item->actuator->update(item_scope(item), &item->decision.change, item->looked, DIRECTION_OUT, arena, &out->request);
+	item_ask_update(item, &item->decision.change, DIRECTION_OUT, arena, out);
 }
 
 static const struct step *update_hear(void *self, const struct answer *answer)
@@ -266,15 +257,6 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 
 /* settle: the last look is the read-back */
 
-static void settle_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)wall;
-	(void)arena;
-	item_ask_look(item, item_settle_due(item, now), out);
-}
-
 static const struct step *settle_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
@@ -286,9 +268,7 @@ static const struct step *settle_hear(void *self, const struct answer *answer)
 	item_keep_look(item, answer);
 	if (!item->looked)
 		return judge_absent(item, answer->now);
-	arena_reset(&item->decision_arena);
-	item->decision = (struct decision){0};
-	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
+	plan_again(item);
 	if (item->decision.verdict != VERDICT_NOTHING) /* put back meanwhile, or the update has not landed */
 		return judge_evacuating(item, answer->now);
 	item_saw_effect(item);
@@ -323,13 +303,13 @@ static const struct step *done_hear(void *self, const struct answer *answer)
 	return turned_round(item) ? NULL : &step_look;
 }
 
-static const struct step step_look = {"look", look_ask, look_hear};
+static const struct step step_look = {"look", item_ask_look, look_hear};
 static const struct step step_intent = {"intent", intent_ask, written_hear};
 static const struct step step_join = {"join", join_ask, join_hear};
 static const struct step step_extend = {"extend", extend_ask, written_hear};
 static const struct step step_redo = {"redo", redo_ask, written_hear};
 static const struct step step_update = {"update", update_ask, update_hear};
-static const struct step step_settle = {"settle", settle_ask, settle_hear};
+static const struct step step_settle = {"settle", item_ask_settle, settle_hear};
 static const struct step step_done = {"done", done_ask, done_hear};
 
 const struct step *const change_evacuate_first = &step_look;

@@ -210,12 +210,6 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 
 /* restore and close the copy */
 
-static void restore_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	(void)now;
-	item_ask_journal(self, JOURNAL_RESTORE, wall, arena, out);
-}
-
 static const struct step *restore_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
@@ -229,15 +223,6 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 	item_set_record(item, NULL);
 	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
 	return NULL;
-}
-
-static void close_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)now;
-	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
-	out->call.attempt = item->record.attempt;
 }
 
 static const struct step *close_hear(void *self, const struct answer *answer)
@@ -257,8 +242,8 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 static const struct step step_out = {"patch out", out_ask, out_hear};
 static const struct step step_copy = {"copy to the journal", copy_ask, copy_hear};
 static const struct step step_back = {"patch back", back_ask, back_hear};
-static const struct step step_restore = {"restore the copy", restore_ask, restore_hear};
-static const struct step step_close = {"close the copy", close_ask, close_hear};
+static const struct step step_restore = {"restore the copy", item_ask_restore, restore_hear};
+static const struct step step_close = {"close the copy", item_ask_close, close_hear};
 
 const struct step *const change_node_out_first = &step_out;
 const struct step *const change_node_copy_first = &step_copy;

@@ -23,13 +23,8 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 
 static void restore_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
 {
-	struct item *item = self;
-
-	(void)now;
-	item_become(item, ITEM_RESTORING, NULL);
-	item_suspect_predecessor(item);
-	item_ask_journal(item, JOURNAL_RESTORE, wall, arena, out);
-	out->call.unanswered_until = item->unanswered_until;
+	item_become(self, ITEM_RESTORING, NULL);
+	item_ask_restore(self, now, wall, arena, out);
 }
 
 /* The record is not as it was read: take what is there, and go on if it is still ours. */
@@ -93,16 +88,6 @@ static const struct step *leave_hear(void *self, const struct answer *answer)
 }
 
 /* look */
-
-static void look_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)now;
-	(void)wall;
-	(void)arena;
-	item_ask_look(item, item->look_due, out);
-}
 
 static const struct step *close_as(struct item *item, enum item_state state, const char *reason)
 {
@@ -198,11 +183,7 @@ static void update_ask(void *self, struct instant now, struct wallclock wall, st
 
 	(void)now;
 	(void)wall;
-	out->what = ASK_HTTP;
-	out->place = item->evacuation->place;
-	out->effect = true;
-	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
-	item->actuator->update(item_scope(item), &item->change, item->looked, DIRECTION_BACK, arena, &out->request);
+	item_ask_update(item, &item->change, DIRECTION_BACK, arena, out);
 }
 
 static const struct step *update_hear(void *self, const struct answer *answer)
@@ -221,27 +202,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 	return item_silence(item, answer) ? &step_settle : item_fail(item, answer);
 }
 
-/* settle */
-
-static void settle_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)wall;
-	(void)arena;
-	item_ask_look(item, item_settle_due(item, now), out);
-}
-
 /* close */
-
-static void close_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
-{
-	struct item *item = self;
-
-	(void)now;
-	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
-	out->call.attempt = item->record.attempt;
-}
 
 static const struct step *close_hear(void *self, const struct answer *answer)
 {
@@ -269,9 +230,9 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 
 static const struct step step_restore = {"restore", restore_ask, restore_hear};
 static const struct step step_leave = {"leave", leave_ask, leave_hear};
-static const struct step step_look = {"look", look_ask, look_hear};
+static const struct step step_look = {"look", item_ask_look, look_hear};
 static const struct step step_update = {"update", update_ask, update_hear};
-static const struct step step_settle = {"settle", settle_ask, look_hear};
-static const struct step step_close = {"close", close_ask, close_hear};
+static const struct step step_settle = {"settle", item_ask_settle, look_hear};
+static const struct step step_close = {"close", item_ask_close, close_hear};
 
 const struct step *const change_restore_first = &step_restore;

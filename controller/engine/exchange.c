@@ -171,14 +171,6 @@ static void tell_error(struct engine *engine, struct exchange *exchange, const s
 
 /* Sending. */
 
-static void render_url(struct exchange *exchange, const char *base)
-{
-	struct http_request *request = &exchange->ask.request;
-
-	request->url = arena_printf(&exchange->arena, "%s%s%s%s", base, request->path, request->query ? "?" : "",
-	                            request->query ? request->query : "");
-}
-
 static void prepare_kube(struct engine *engine, struct exchange *exchange)
 {
 	struct kube_config *config = engine->settings->kube;
@@ -186,7 +178,8 @@ static void prepare_kube(struct engine *engine, struct exchange *exchange)
 	struct error ignored; /* the old token stays in use */
 
 	kube_config_refresh_token(config, engine_now(engine), false, &ignored);
-	render_url(exchange, config->base_url);
+	request->url = arena_printf(&exchange->arena, "%s%s%s%s", config->base_url, request->path, request->query ? "?" : "",
+	                            request->query ? request->query : "");
 	request->tls = &config->tls;
 	if (request->deadline_ms == 0)
 		request->deadline_ms = KUBE_DEADLINE_MS;
@@ -206,7 +199,7 @@ static void prepare_aws(struct engine *engine, struct exchange *exchange, const 
 		.at = engine_wall(engine),
 	};
 
-	render_url(exchange, endpoint->base_url);
+	request->url = aws_endpoint_url(&exchange->arena, endpoint, request);
 	if (request->deadline_ms == 0)
 		request->deadline_ms = AWS_DEADLINE_MS;
 	exchange->signed_at = scope.at;

@@ -136,21 +136,6 @@ void dynamodb_ask_unregister(struct arena *arena, const char *table, const char 
 		ask_change(arena, table, zone_id, NULL, "REMOVE #zone", as_read, out);
 }
 
-bool dynamodb_hear_registration(struct arena *arena, const struct http_response *response, bool *conflict,
-                                struct error *error)
-{
-	struct error refusal = {0};
-
-	(void)arena;
-	*conflict = false;
-	if (aws_check(dynamodb(), response, &refusal))
-		return true;
-	*conflict = text_equal(refusal.code, "ConditionalCheckFailedException");
-	if (!*conflict)
-		*error = refusal;
-	return *conflict;
-}
-
 void dynamodb_ask_describe(struct arena *arena, const char *table, struct http_request *out)
 {
 	struct json *body = json_new_object(arena);

@@ -159,23 +159,12 @@ bool eks_node_in_zone(const struct scope *scope, const struct resource *resource
 	return false;
 }
 
-bool eks_node_holder(const struct resource *resource, const char **evacuation_uid, const char **zone_id)
-{
-	const struct mark *mark = &facts_of(resource)->mark;
-
-	if (!mark->readable)
-		return false;
-	*evacuation_uid = mark->uid;
-	*zone_id = mark->zone;
-	return true;
-}
-
-/* Is the annotation one that this owner wrote on this very node, for whatever zone? */
+/* Is the annotation one that this owner wrote, for whatever zone? It travels with a node that is made anew from a dump. */
 static bool is_marked_by_owner(const struct scope *scope, const struct resource *resource)
 {
 	const struct mark *mark = &facts_of(resource)->mark;
 
-	return mark->readable && text_equal(mark->owner, scope->owner) && text_equal(mark->node, resource->incarnation);
+	return mark->readable && text_equal(mark->owner, scope->owner);
 }
 
 static bool is_marked(const struct scope *scope, const struct resource *resource)

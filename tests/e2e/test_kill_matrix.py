@@ -21,6 +21,7 @@ from bed.region import EVACUATED, small_groups
 from bed.world import Snapshot, World
 
 STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "1"))
+FAILURES_MAX = 6  # each may have waited a minute; more of the same teach nothing
 NODE_NAMES = ("node-1", "node-2")
 
 
@@ -136,6 +137,8 @@ def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
     points += [(kill_while_restoring, number) for number in range(1, total - out + 1, STRIDE)]
     struck, failures = 0, []
     for kill, number in points:
+        if len(failures) >= FAILURES_MAX:
+            break
         for moment in MOMENTS:
             try:
                 struck += kill(bench, number, moment)
@@ -150,7 +153,7 @@ def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
             f"\nkill matrix: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
             f"{len(failures)} failed, {time.monotonic() - began:.0f} s"
         )
-    assert not failures, "\n\n".join(failures[:5])
+    assert not failures, "\n\n".join(failures)
     assert struck >= len(points) * 2
 
 

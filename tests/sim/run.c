@@ -154,6 +154,68 @@ void run_evacuate(struct run *run, const char *name, const char *zone_id, const 
 	world_apply(run->world, json);
 }
 
+void run_apply(struct run *run, const char *name, const char *zone_id, const char *targets)
+{
+	char json[1024];
+	(void)snprintf(
+		json, sizeof(json),
+		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+		"\"zoneId\":\"%s\",\"targets\":%s}}",
+		name, zone_id, targets);
+	world_apply(run->world, json);
+}
+
+void run_stop(struct run *run)
+{
+	engine_free(run->engine);
+	run->engine = NULL;
+	world_revive(run->world);
+}
+
+void run_must(struct run *run, run_condition reached, int64_t limit_ms, const char *what)
+{
+	bool got_there = run_until(run, reached, limit_ms);
+	if (!got_there)
+		world_print_timeline(run->world);
+	cr_assert(got_there, "not so: %s; phase %s", what, world_phase(run->world, "out"));
+}
+
+void run_hold(struct run *run)
+{
+	run_evacuate(run, "out", "use1-az1", "Evacuate");
+	run_must(run, run_holding, 30 * MINUTE_MS, "it holds");
+}
+
+void run_restore(struct run *run)
+{
+	world_delete_evacuation(run->world, "out");
+	run_must(run, run_gone, 30 * MINUTE_MS, "it is gone");
+}
+
+void run_to_calls(struct run *run, const char *operation, unsigned more)
+{
+	unsigned before = world_calls(run->world, operation);
+	struct instant limit = instant_after(world_now(run->world), 15 * MINUTE_MS);
+	while (world_calls(run->world, operation) - before < more) {
+		cr_assert_not(instant_reached(limit, world_now(run->world)), "less than %u more calls of %s", more, operation);
+		run_for(run, 1);
+	}
+}
+
+const char *run_stalled_because(struct run *run, const char *name)
+{
+	const char *reason;
+	bool stalled = strcmp(world_condition(run->world, name, "Stalled", &reason), "True") == 0;
+	return stalled ? reason : "";
+}
+
+const char *run_record_state(struct run *run, const char *group)
+{
+	const struct json *record = world_record(run->world, "use1-az1", world_group_arn(run->world, group));
+	const char *state = json_get_string(json_get(record, "state"), "S");
+	return state != NULL ? state : "";
+}
+
 bool run_holding(struct run *run)
 {
 	return strcmp(world_phase(run->world, "out"), "Holding") == 0;

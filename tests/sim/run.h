@@ -45,6 +45,30 @@ void run_add_region(struct run *run);
 void run_add_small_region(struct run *run);
 void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode);
 
+/* As run_evacuate in mode Evacuate, with targets of one's own: the JSON of the array. */
+void run_apply(struct run *run, const char *name, const char *zone_id, const char *targets);
+#define RUN_ALL_NODES "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}}]"
+#define RUN_ALL_GROUPS "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
+
+/* The process ends at once, what is in flight left alone; the next run starts another one. */
+void run_stop(struct run *run);
+
+/* Let it work until the condition holds; fails, with the timeline, when that takes longer than `limit_ms`. */
+void run_must(struct run *run, run_condition reached, int64_t limit_ms, const char *what);
+
+/* "out" of use1-az1, to Holding; deleted, to gone. */
+void run_hold(struct run *run);
+void run_restore(struct run *run);
+
+/* Let it work until so many more calls of this operation have been submitted, at most a quarter of an hour. */
+void run_to_calls(struct run *run, const char *operation, unsigned more);
+
+/* Why an evacuation is Stalled; "" when it is not. */
+const char *run_stalled_because(struct run *run, const char *name);
+
+/* The record of a group, in use1-az1: its state; "" when there is none. */
+const char *run_record_state(struct run *run, const char *group);
+
 /* Conditions about the evacuation "out". */
 bool run_holding(struct run *run);
 bool run_gone(struct run *run);

@@ -85,6 +85,7 @@ struct world *world_new(uint64_t seed)
 	world->dynamo = dynamo_new();
 	world->kube = sim_kube_new();
 	add_namespaces(world);
+	world_set_account(world, WORLD_ACCOUNT);
 	sim_note(world, "seed %llu", (unsigned long long)seed);
 	return world;
 }
@@ -227,6 +228,18 @@ void world_aws_outage(struct world *world, int64_t ms)
 {
 	sim_note(world, "AWS is out of reach for %lld ms", (long long)ms);
 	world->aws_back = instant_after(world->now, ms);
+}
+
+void world_set_account(struct world *world, const char *account_id)
+{
+	(void)snprintf(world->account, sizeof(world->account), "%s", account_id);
+	sim_note(world, "the credentials are of account %s", account_id);
+}
+
+void world_set_token(struct world *world, const char *token)
+{
+	world->bearer = token;
+	sim_note(world, "the API server takes another token");
 }
 
 void world_set_late(struct world *world, int64_t ms)

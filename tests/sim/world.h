@@ -61,6 +61,20 @@ void world_edit_group(struct world *world, const char *name, const char *subnets
 void world_delete_group(struct world *world, const char *name);
 void world_delete_node(struct world *world, const char *name);
 void world_uncordon_node(struct world *world, const char *name);
+void world_tag_group(struct world *world, const char *name, const char *tags);
+void world_label_node(struct world *world, const char *name, const char *key, const char *value); /* NULL: taken off */
+/* All annotations and taints are taken off in an editor; a cordon stays. */
+void world_strip_node(struct world *world, const char *name);
+/* Deleted, and made anew from a dump of it: another UID, all else as it was. */
+void world_recreate_node(struct world *world, const char *name);
+/* The object vanishes, finalizer or not. */
+void world_wipe_evacuation(struct world *world, const char *name);
+/* An item of the journal, as DynamoDB JSON; a group's record. */
+void world_put_item(struct world *world, const char *json);
+void world_delete_item(struct world *world, const char *zone_id, const char *resource_id);
+void world_delete_record(struct world *world, const char *zone_id, const char *group);
+/* Instances of the group in that zone do not go, whatever the group wants, until they are let go. */
+void world_pin_instances(struct world *world, const char *group, const char *zone_id, bool pinned);
 void world_at(struct world *world, int64_t after_ms, void (*run)(struct world *world, void *context), void *context);
 
 /* Somebody who puts `subnet` back `delay_ms` after the engine took it out of the group, `times` times at most. */
@@ -82,6 +96,15 @@ void world_freeze_watches(struct world *world, bool frozen);
 /* Nobody answers there for so long: all calls but those in flight are refused. */
 void world_kube_outage(struct world *world, int64_t ms);
 void world_aws_outage(struct world *world, int64_t ms);
+
+/* The next so many answers to DescribeSubnets do not show it. */
+void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answers);
+
+/* Calls to AWS are made with credentials of that account from now on; what is there stays in WORLD_ACCOUNT. */
+void world_set_account(struct world *world, const char *account_id);
+
+/* Only this bearer token is good from now on (borrowed): with another one each call to the API server is answered 401. */
+void world_set_token(struct world *world, const char *token);
 
 /*
  * Faults of one call: the nth (from 1, counted from now) whose operation is `operation`. Operations are AWS's names

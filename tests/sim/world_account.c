@@ -118,7 +118,8 @@ static struct sim_instance *superfluous(struct world *world, struct sim_group *g
 	size_t least = emptiest(counts, allowed);
 	for (size_t i = 0; i < group->instance_count; i++) {
 		struct sim_instance *instance = &group->instances[i];
-		if (!instance->terminating && (!allowed[instance->zone] || counts[instance->zone] > counts[least] + 1))
+		if (!instance->terminating && !instance->pinned &&
+		    (!allowed[instance->zone] || counts[instance->zone] > counts[least] + 1))
 			return instance;
 	}
 	return NULL;
@@ -132,7 +133,7 @@ static void group_move(struct world *world, void *context)
 		return;
 	size_t kept = 0;
 	for (size_t i = 0; i < group->instance_count; i++)
-		if (!group->instances[i].terminating)
+		if (!group->instances[i].terminating || group->instances[i].pinned)
 			group->instances[kept++] = group->instances[i];
 	bool went = kept < group->instance_count;
 	group->instance_count = kept;
@@ -146,6 +147,14 @@ static void group_move(struct world *world, void *context)
 		group->moving = true;
 		sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
 	}
+}
+
+static void start_moving(struct world *world, struct sim_group *group)
+{
+	if (group->moving)
+		return;
+	group->moving = true;
+	sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
 }
 
 static void replace(char **string, const char *with)
@@ -165,10 +174,7 @@ void sim_group_set(struct world *world, struct sim_group *group, const char *sub
 	struct string_list now = sim_list(world, subnets);
 	for (size_t i = 0; i < now.count; i++)
 		replace(&group->taken, sim_list_without(world, group->taken, now.at[i]));
-	if (!group->moving) {
-		group->moving = true;
-		sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
-	}
+	start_moving(world, group);
 }
 
 void world_add_group(struct world *world, const char *name, const char *subnets, int desired, const char *tags)
@@ -200,6 +206,24 @@ void world_edit_group(struct world *world, const char *name, const char *subnets
 	sim_check(world);
 }
 
+void world_tag_group(struct world *world, const char *name, const char *tags)
+{
+	struct sim_group *group = group_get(world, name);
+	(void)snprintf(group->tags, sizeof(group->tags), "%s", tags);
+	sim_note(world, "the owner tags %s: %s", name, tags);
+}
+
+void world_pin_instances(struct world *world, const char *name, const char *zone_id, bool pinned)
+{
+	struct sim_group *group = group_get(world, name);
+	size_t zone = zone_index(world, zone_id);
+	for (size_t i = 0; i < group->instance_count; i++)
+		if (group->instances[i].zone == zone)
+			group->instances[i].pinned = pinned;
+	sim_note(world, "instances of %s in %s are %s", name, zone_id, pinned ? "held" : "let go");
+	start_moving(world, group);
+}
+
 void world_delete_group(struct world *world, const char *name)
 {
 	group_get(world, name)->deleted = true;
@@ -214,6 +238,14 @@ void world_delete_subnet(struct world *world, const char *subnet_id)
 	for (size_t i = 0; i < world->group_count; i++)
 		replace(&world->groups[i]->taken, sim_list_without(world, world->groups[i]->taken, subnet_id));
 	sim_note(world, "subnet %s is deleted", subnet_id);
+}
+
+void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answers)
+{
+	for (size_t i = 0; i < world->subnet_count; i++)
+		if (strcmp(world->subnets[i].id, subnet_id) == 0)
+			world->subnets[i].hidden = answers;
+	sim_note(world, "subnet %s is missing from the next %u answers", subnet_id, answers);
 }
 
 void world_rival(struct world *world, const char *name, const char *subnet, int64_t delay_ms, int times)

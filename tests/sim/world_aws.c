@@ -220,8 +220,10 @@ static void serve_subnets(struct world *world, struct sim_call *call, const stru
 		"<DescribeSubnetsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>sim</requestId><subnetSet>");
 	size_t i = from;
 	for (; i < world->subnet_count && i < from + limit; i++) {
-		const struct sim_subnet *subnet = &world->subnets[i];
-		if (!subnet->deleted)
+		struct sim_subnet *subnet = &world->subnets[i];
+		bool hidden = subnet->hidden > 0;
+		subnet->hidden -= hidden;
+		if (!subnet->deleted && !hidden)
 			text_printf(&text,
 			            "<item><subnetId>%s</subnetId><state>available</state><vpcId>vpc-1</vpcId><availabilityZone>%s"
 			            "</availabilityZone><availabilityZoneId>%s</availabilityZoneId><ownerId>" WORLD_ACCOUNT
@@ -402,6 +404,18 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 		"<RequestId>sim</RequestId></ResponseMetadata></UpdateAutoScalingGroupResponse>");
 }
 
+static void serve_identity(const struct world *world, struct sim_call *call)
+{
+	answer_xml(
+		call, 200,
+		arena_printf(
+			&call->arena,
+			"<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
+			"arn:aws:iam::%s:user/sim</Arn><UserId>AIDASIM</UserId><Account>%s</Account></GetCallerIdentityResult>"
+			"<ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata></GetCallerIdentityResponse>",
+			world->account, world->account));
+}
+
 static void serve_query(struct world *world, struct sim_call *call)
 {
 	struct form form = form_parse(&call->arena, call->request.body);
@@ -417,12 +431,7 @@ static void serve_query(struct world *world, struct sim_call *call)
 	else if (strcmp(action, "UpdateAutoScalingGroup") == 0)
 		serve_update(world, call, &form);
 	else if (strcmp(action, "GetCallerIdentity") == 0)
-		answer_xml(
-			call, 200,
-			"<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
-			"arn:aws:iam::" WORLD_ACCOUNT ":user/sim</Arn><UserId>AIDASIM</UserId><Account>" WORLD_ACCOUNT
-			"</Account></GetCallerIdentityResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
-			"</GetCallerIdentityResponse>");
+		serve_identity(world, call);
 	else
 		answer_error(call, 400, "InvalidAction", action);
 }

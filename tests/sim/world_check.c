@@ -88,12 +88,16 @@ void sim_check_update(struct world *world, struct sim_group *group, const char *
 			check_added(world, group, new.at[i]);
 }
 
-static void check_group(struct world *world, const struct sim_group *group)
+static void check_group(struct world *world, struct sim_group *group)
 {
 	if (sim_list(world, group->subnets).count == 0)
 		sim_broken(world, "%s has no subnet", group->name);
 	struct string_list taken = sim_list(world, group->taken);
+	bool known = true;
 	for (size_t i = 0; i < taken.count; i++)
+		known = known && sim_record_naming(world, group, taken.at[i]) != NULL;
+	group->forgotten = group->forgotten && !known;
+	for (size_t i = 0; i < taken.count && !group->forgotten; i++)
 		if (sim_record_naming(world, group, taken.at[i]) == NULL)
 			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], group->name);
 }

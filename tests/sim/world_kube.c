@@ -361,11 +361,18 @@ static void follow_lease(struct world *world, const struct sim_call *call)
 	(void)snprintf(world->lease_identity, sizeof(world->lease_identity), "%s", world->leads ? holder : "");
 }
 
+static bool is_known(const struct world *world, const char *authorization)
+{
+	if (!text_starts_with(authorization, "Bearer "))
+		return false;
+	return world->bearer == NULL || strcmp(authorization + strlen("Bearer "), world->bearer) == 0;
+}
+
 void sim_kube_serve(struct world *world, struct sim_call *call)
 {
 	struct route route;
 	const char *method = call->request.method;
-	if (!text_starts_with(sim_header_or(&call->request, "Authorization", ""), "Bearer ")) {
+	if (!is_known(world, sim_header_or(&call->request, "Authorization", ""))) {
 		sim_kube_status(call, 401, "Unauthorized", "Unauthorized");
 		return;
 	}

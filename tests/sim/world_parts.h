@@ -24,12 +24,14 @@ struct sim_subnet {
 	char id[32];
 	size_t zone;
 	bool deleted;
+	unsigned hidden; /* missing in so many answers more */
 };
 
 struct sim_instance {
 	char id[24];
 	size_t zone;
 	bool terminating;
+	bool pinned; /* does not go, whatever its group wants */
 };
 
 struct sim_group {
@@ -39,6 +41,7 @@ struct sim_group {
 	char *subnets;  /* VPCZoneIdentifier */
 	char *previous; /* before its last edit: what a stale answer shows */
 	char *taken;    /* subnets that the engine took out and that are not back */
+	bool forgotten; /* a person deleted its record: none knows what was taken until it is written again */
 	int desired;
 	bool deleted;
 	bool moving; /* a tick is due */
@@ -174,6 +177,8 @@ struct world {
 	size_t group_count;
 	unsigned instances_made;
 
+	char account[16];   /* of whoever asks; what is there stays in WORLD_ACCOUNT */
+	const char *bearer; /* the one token that is good; NULL = any */
 	struct dynamo *dynamo;
 	struct sim_kube *kube;
 

@@ -55,13 +55,51 @@ static struct json *with_member(struct arena *arena, const struct json *object, 
 	return copy;
 }
 
-void world_uncordon_node(struct world *world, const char *name)
+static const struct json *node_get(struct world *world, const char *name)
 {
 	const struct json *node = sim_kube_object(world, "nodes", name);
 	if (node == NULL)
 		sim_broken(world, "there is no node %s", name);
+	return node;
+}
+
+void world_uncordon_node(struct world *world, const char *name)
+{
+	const struct json *node = node_get(world, name);
 	sim_note(world, "a person uncordons %s", name);
 	sim_kube_put(world, "nodes", "", name, with_member(&world->scratch, node, "spec", "unschedulable", NULL));
+}
+
+void world_label_node(struct world *world, const char *name, const char *key, const char *value)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *node = node_get(world, name);
+	struct json *labels = json_copy(arena, json_path(node, "metadata.labels"));
+	sim_note(world, "label %s of %s: %s", key, name, value != NULL ? value : "taken off");
+	json_remove(labels, key);
+	if (value != NULL)
+		json_set_string(labels, key, value);
+	sim_kube_put(world, "nodes", "", name, with_member(arena, node, "metadata", "labels", labels));
+}
+
+void world_strip_node(struct world *world, const char *name)
+{
+	struct arena *arena = &world->scratch;
+	struct json *node = with_member(arena, node_get(world, name), "metadata", "annotations", NULL);
+	sim_note(world, "a person takes annotations and taints off %s", name);
+	sim_kube_put(world, "nodes", "", name, with_member(arena, node, "spec", "taints", NULL));
+}
+
+void world_recreate_node(struct world *world, const char *name)
+{
+	struct arena *arena = &world->scratch;
+	/* The dump outlives the object. */
+	const char *dump = json_print(node_get(world, name), arena);
+	struct error error;
+	const struct json *node = json_parse(arena, dump, strlen(dump), &error);
+	sim_note(world, "node %s is deleted and made anew from a dump of it", name);
+	sim_kube_put(world, "nodes", "", name, NULL);
+	sim_kube_put(world, "nodes", "", name, with_member(arena, node, "metadata", "uid", NULL));
 }
 
 static struct json *raise_generation(struct arena *arena, const struct json *object)
@@ -105,6 +143,12 @@ void world_delete_evacuation(struct world *world, const char *name)
 	deleting = with_member(arena, deleting, "metadata", "deletionTimestamp", at);
 	deleting = with_member(arena, deleting, "metadata", "deletionGracePeriodSeconds", json_new_integer(arena, 0));
 	sim_kube_put(world, "zonalevacuations", "", name, deleting);
+}
+
+void world_wipe_evacuation(struct world *world, const char *name)
+{
+	sim_note(world, "%s is wiped off the API server", name);
+	sim_kube_put(world, "zonalevacuations", "", name, NULL);
 }
 
 static void rival_renews(struct world *world, void *context)
@@ -163,4 +207,26 @@ void world_join(struct world *world, const char *zone_id, const char *owner)
 		if (of_group && text_equal(json_get_string(json_get(item, "zoneId"), "S"), zone_id))
 			add_owner(world, item, "owners", owner);
 	}
+}
+
+void world_put_item(struct world *world, const char *json)
+{
+	struct error error;
+	const struct json *item = json_parse(&world->scratch, json, strlen(json), &error);
+	if (item == NULL)
+		sim_broken(world, "not an item: %s", json);
+	sim_note(world, "somebody puts into the journal: %s", json);
+	dynamo_put(world->dynamo, WORLD_TABLE, item);
+}
+
+void world_delete_item(struct world *world, const char *zone_id, const char *resource_id)
+{
+	sim_note(world, "somebody deletes (%s, %s) from the journal", zone_id, resource_id);
+	dynamo_delete(world->dynamo, WORLD_TABLE, zone_id, resource_id);
+}
+
+void world_delete_record(struct world *world, const char *zone_id, const char *group)
+{
+	sim_group_find(world, group)->forgotten = true;
+	world_delete_item(world, zone_id, world_group_arn(world, group));
 }

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "aws/protocol.h"
 #include "base/text.h"
 #include "world.h"
 
@@ -37,10 +38,10 @@ static bool hear(const struct http_request *request)
 {
 	struct http_response response = world_send(&world, request);
 	struct error error = {0};
-	bool conflict;
+	bool written = aws_check(aws_service_find("dynamodb"), &response, &error);
 
-	cr_assert(dynamodb_hear_registration(&world.arena, &response, &conflict, &error), "%s", error.message);
-	return !conflict;
+	cr_assert(written || error.kind == ERROR_CONFLICT, "%s", error.message);
+	return written;
 }
 
 static bool put_in(const char *zone_id, const char *owner, const struct region_item *as_read)
@@ -186,17 +187,6 @@ Test(dynamodb_table, the_regions_item_is_no_record_of_a_zone)
 
 	cr_assert(put_in(ZONE, ME, &region));
 	cr_assert_not(world_read(&world, &record));
-}
-
-Test(dynamodb_table, a_registration_that_fails_otherwise_is_an_error)
-{
-	struct http_response response = world_answer(400, "{\"__type\":\"x#AccessDeniedException\",\"message\":\"no\"}");
-	struct error error = {0};
-	bool conflict = true;
-
-	cr_assert_not(dynamodb_hear_registration(&world.arena, &response, &conflict, &error));
-	cr_assert_not(conflict);
-	cr_assert_eq(error.kind, ERROR_DENIED);
 }
 
 Test(dynamodb_table, a_region_item_without_revision_is_refused)

@@ -296,11 +296,10 @@ Test(eks_node, held_by_another_owner_is_refused_and_not_restored)
 
 Test(eks_node, an_annotation_that_cannot_be_read_is_replaced)
 {
-	const char *uid;
-	const char *zone;
+	struct change change;
 
 	read_in_zone(MARKED("mine"), "");
-	cr_assert_not(eks_node_holder(&node, &uid, &zone));
+	cr_assert_not(eks_node.carries(&scope, &node, &arena, &change));
 	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("\"mine\"") ADD_ANNOTATION(MARK) TEST_CORDON("null")
 	                                  ADD_CORDON TEST_TAINTS("null") ADD_TAINTS("[" OURS "]") "]");
 }
@@ -365,8 +364,6 @@ Test(eks_node, stands_and_settles)
 Test(eks_node, carries_its_own_journal)
 {
 	struct change change;
-	const char *uid;
-	const char *zone;
 
 	read_in_zone("", "\"taints\":[" OURS "],");
 	cr_assert_not(eks_node.carries(&scope, &node, &arena, &change));
@@ -375,9 +372,8 @@ Test(eks_node, carries_its_own_journal)
 	cr_assert_str_eq(change.id, node.id);
 	cr_assert_str_eq(change.incarnation, "n-1");
 	cr_assert(json_bool(json_get(change.detail, "priorUnschedulable"), false));
-	cr_assert(eks_node_holder(&node, &uid, &zone));
-	cr_assert_str_eq(uid, "ev-1");
-	cr_assert_str_eq(zone, "use1-az1");
+	cr_assert_str_eq(json_get_string(change.detail, "uid"), "ev-1");
+	cr_assert_str_eq(json_get_string(change.detail, "zone"), "use1-az1");
 }
 
 Test(eks_node, asks_nothing_of_anybody)

@@ -51,11 +51,9 @@ bool dynamodb_hear_region(struct arena *arena, const struct http_response *respo
                           struct region_item *out, struct error *error);
 void dynamodb_ask_register(struct arena *arena, const char *table, const char *zone_id, const char *owner,
                            const struct region_item *as_read, struct http_request *out);
-/* `owner` NULL: for all owners. `as_read` exists. The last owner takes the zone's attribute along: a set is never empty. */
+/* Both are refused with ERROR_CONFLICT (by aws_check) when somebody else wrote in between: read again. `owner` NULL: for all owners. `as_read` exists. The last owner takes the zone's attribute along: a set is never empty. */
 void dynamodb_ask_unregister(struct arena *arena, const char *table, const char *zone_id, const char *owner,
                              const struct region_item *as_read, struct http_request *out);
-/* *conflict: somebody else wrote in between: read again. */
-bool dynamodb_hear_registration(struct arena *arena, const struct http_response *response, bool *conflict, struct error *error);
 
 /*
  * The table itself. DescribeTable: *ready when it and its index are ACTIVE (or UPDATING, when both stay usable); ERROR_INPUT when its keys or index

@@ -85,12 +85,4 @@ struct journal_outcome {
 void journal_rule(const struct journal_call *call, const struct record *found, struct arena *arena,
                   struct journal_outcome *out);
 
-/* The region's registration. */
-enum region_verdict { REGION_HELD, REGION_OTHER_ZONE };
-
-struct region_outcome {
-	enum region_verdict verdict;
-	struct string_list other_zones; /* REGION_OTHER_ZONE: which are held */
-};
-
 #endif

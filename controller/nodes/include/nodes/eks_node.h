@@ -32,7 +32,4 @@ bool eks_node_read(struct arena *arena, const char *owner, const struct json *ob
 /* Does it lie in the scope's zone? *known false when neither label nor providerID says (zone_name not known yet). */
 bool eks_node_in_zone(const struct scope *scope, const struct resource *resource, bool *known);
 
-/* The uid and the zone of the evacuation that holds it, from our annotation; false when it carries none (or one that is not ours to read). */
-bool eks_node_holder(const struct resource *resource, const char **evacuation_uid, const char **zone_id);
-
 #endif
