@@ -92,9 +92,7 @@ static void keep_prior(struct item *item)
 	const struct record *copy = item->evacuation->facts ? facts_record(item->evacuation->facts, item->change.id) : NULL;
 	struct change before = copy && !copy->unreadable ? record_change(copy) : item->change;
 
-	if (item->change.detail && text_equal(item->change.incarnation, item->decision.change.incarnation))
-		item->decision.change.detail = item->change.detail;
-	else if (before.detail && text_equal(before.incarnation, item->decision.change.incarnation))
+	if (before.detail && text_equal(before.incarnation, item->decision.change.incarnation))
 		item->decision.change.detail = before.detail;
 }
 
@@ -165,7 +163,8 @@ static const struct step *copy_hear(void *self, const struct answer *answer)
 		items_retry_at(&item->evacuation->items, item->retry_at);
 		return NULL;
 	}
-	item_mark_record(item, true);
+	if (answer->journal->record.resource_id)
+		item_set_record(item, &answer->journal->record);
 	return NULL;
 }
 
@@ -210,19 +209,30 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 
 /* restore and close the copy */
 
+static const struct step *copy_is_closed(struct item *item)
+{
+	item_set_record(item, NULL);
+	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
+	item->evacuation->engine->proved = true;
+	return NULL;
+}
+
 static const struct step *restore_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
 
 	if (answer->error)
 		return item_fail(item, answer);
-	if (answer->journal->verdict == JOURNAL_DONE_NOW || answer->journal->verdict == JOURNAL_ALREADY) {
+	switch (answer->journal->verdict) {
+	case JOURNAL_DONE_NOW:
+	case JOURNAL_ALREADY:
 		item_set_record(item, &answer->journal->record);
 		return &step_close;
+	case JOURNAL_ABSENT:
+		return copy_is_closed(item);
+	default:
+		return item_fail_because(item, answer->now, "the node is back, but its record in the journal is not ours alone to close");
 	}
-	item_set_record(item, NULL);
-	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
-	return NULL;
 }
 
 static const struct step *close_hear(void *self, const struct answer *answer)
@@ -231,12 +241,14 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 
 	if (answer->error)
 		return item_fail(item, answer);
-	if (answer->journal->verdict == JOURNAL_NOT_OURS)
-		return &step_restore;
-	item_set_record(item, NULL);
-	item_become(item, node_now(item) ? ITEM_RESTORED : ITEM_GONE, NULL);
-	item->evacuation->engine->proved = true;
-	return NULL;
+	switch (answer->journal->verdict) {
+	case JOURNAL_DONE_NOW:
+	case JOURNAL_ALREADY:
+	case JOURNAL_ABSENT:
+		return copy_is_closed(item);
+	default: /* somebody wrote in between, or it carries a claim: from the start, after a while */
+		return item_fail_because(item, answer->now, "the node is back, but its record in the journal cannot be closed yet");
+	}
 }
 
 static const struct step step_out = {"patch out", out_ask, out_hear};

@@ -41,6 +41,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	if (!evacuation)
 		abort();
 	evacuation->engine = engine;
+	evacuation->since = engine_now(engine);
 	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
@@ -573,7 +574,7 @@ void evacuation_turn(struct evacuation *evacuation)
 struct instant evacuation_due(const struct evacuation *evacuation, struct instant otherwise)
 {
 	struct instant now = engine_now(evacuation->engine);
-	struct instant times[] = {evacuation->observe_due, evacuation->status_due, evacuation->finalizer_due,
+	struct instant times[] = {instant_after(evacuation->since, COPY_PATIENCE_MS), evacuation->observe_due, evacuation->status_due, evacuation->finalizer_due,
 	                          evacuation->registration_due, evacuation->items.considered[false].first ? evacuation->begin_due : otherwise,
 	                          evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;

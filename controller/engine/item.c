@@ -226,7 +226,7 @@ static void item_repack(struct item *item, const struct record *record)
 	item->arena = fresh;
 }
 
-void item_mark_record(struct item *item, bool has)
+static void item_mark_record(struct item *item, bool has)
 {
 	if (item->has_record == has)
 		return;

@@ -116,9 +116,6 @@ void items_sweep(struct items *items);
 /* The one place that assigns the state. `reason` NULL = none; cut to its field. */
 void item_become(struct item *item, enum item_state state, const char *reason);
 
-/* Is a record of ours open? */
-void item_mark_record(struct item *item, bool has);
-
 /* Take over what the journal says, copied. NULL = there is none. */
 void item_set_record(struct item *item, const struct record *record);
 

@@ -366,13 +366,33 @@ static void start_changing(struct item *item, enum direction direction, const st
 	item_set_changing(item, true);
 }
 
+/*
+ * A node that is cordoned already and does not say by whom: the journal's copy may know that it was us, so the first look into the journal is waited
+ * for, for a moment and only while AWS answers. Nothing new lands on a cordoned node meanwhile.
+ */
+static bool waits_for_copy(const struct item *item)
+{
+	const struct evacuation *evacuation = item->evacuation;
+	const struct place *place = evacuation->place;
+
+	if (evacuation->facts || evacuation->observe_failures > 0 || !evacuation->engine->have_credentials)
+		return false;
+	if (place && place->table_error.kind != ERROR_NONE)
+		return false;
+	return json_bool(json_get(item->change.detail, "priorUnschedulable"), false) &&
+	       instant_between_ms(evacuation->since, engine_now(evacuation->engine)) < COPY_PATIENCE_MS;
+}
+
 static void start_node(struct item *item, bool copies)
 {
 	if (item->excluded) {
 		item->excluded = false;
 		item_start(item, DIRECTION_BACK, change_node_back_first);
 	} else if (wants_out(item)) {
-		item_start(item, DIRECTION_OUT, change_node_out_first);
+		if (waits_for_copy(item))
+			item_consider_later(item);
+		else
+			item_start(item, DIRECTION_OUT, change_node_out_first);
 	} else if (item->state == ITEM_GONE) { /* its copy is closed, then it is forgotten: nodes come and go */
 		if (!item->has_record)
 			item_drop(item);

@@ -6,6 +6,9 @@
 
 #include "evacuation.h"
 
+/* So long a node that is cordoned already waits for what the journal knows of it. */
+#define COPY_PATIENCE_MS 5000
+
 /* A complete observation while evacuating: items for every selected resource in the zone, and for every open record of ours. */
 void plan_take_facts(struct evacuation *evacuation);
 

@@ -266,7 +266,6 @@ static bool read_pacing(const struct place *place, const struct json *spec, stru
 	const struct json *pacing = member(spec, "pacing");
 	const struct json *in_flight = member(pacing, "maxInFlight");
 
-	out->max_in_flight = IN_FLIGHT_DEFAULT;
 	if (pacing == NULL)
 		return true;
 	if (!check_object(place, "spec.pacing", pacing, known))
@@ -321,7 +320,7 @@ bool manifest_read(struct arena *arena, const struct json *object, struct manife
 {
 	const struct place place = {arena, error};
 
-	*out = (struct manifest){0};
+	*out = (struct manifest){.max_in_flight = IN_FLIGHT_DEFAULT};
 	if (json_type(object) != JSON_OBJECT)
 		return error_set(error, ERROR_INPUT, "it is not a " KIND ": an object is expected");
 	read_metadata(object, out);

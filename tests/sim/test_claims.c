@@ -11,6 +11,7 @@
 static struct run run;
 static struct arena arena;
 static const char *before;
+static char token_path[] = "/tmp/zonevac-sim-token-XXXXXX";
 
 static void setup(void)
 {
@@ -22,6 +23,8 @@ static void setup(void)
 
 static void teardown(void)
 {
+	if (run.kube.token_file != NULL)
+		(void)unlink(run.kube.token_file);
 	run_done(&run);
 	arena_done(&arena);
 }
@@ -128,6 +131,22 @@ Test(claims, a_subnet_missing_from_each_answer_of_a_process_that_dies_is_not_los
 	world_hide_subnet(run.world, "subnet-a2", 1);
 	run_stop(&run);
 	run_must(&run, run_gone, 30 * MINUTE_MS, "gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+/* Minutes pass after the one answer, but nobody could look again meanwhile. */
+Test(claims, a_subnet_missing_from_the_only_answer_for_minutes_is_not_lost)
+{
+	run_hold(&run);
+	world_hide_subnet(run.world, "subnet-a2", 1);
+	world_delete_evacuation(run.world, "out");
+	run_for(&run, 10000);
+	for (unsigned i = 1; i <= 30; i++)
+		world_fault(run.world, "DescribeSubnets", i, WORLD_ERROR_BEFORE);
+	run_for(&run, 90000);
+	cr_assert_str_eq(run_record_state(&run, "api"), "Restoring");
+	cr_assert_str_eq(run_record_state(&run, "batch"), "Restoring");
+	run_must(&run, run_gone, 60 * MINUTE_MS, "gone");
 	run_assert_as_before(&run, before, "in the end");
 }
 
@@ -306,8 +325,6 @@ Test(claims, credentials_of_another_account_stall_and_touch_nothing)
 
 /* Tokens. */
 
-static char token_path[] = "/tmp/zonevac-sim-token-XXXXXX";
-
 static void write_token(const char *token)
 {
 	FILE *file = fopen(token_path, "w");
@@ -345,7 +362,6 @@ Test(claims, a_token_refused_at_the_lease_is_read_again)
 	cr_assert_str_eq(run.kube.token, "second");
 	run_hold(&run);
 	finish();
-	(void)unlink(token_path);
 }
 
 Test(claims, a_token_refused_at_a_watch_is_read_again)
@@ -364,5 +380,4 @@ Test(claims, a_token_refused_at_a_watch_is_read_again)
 	cr_assert(world_node_tainted(run.world, "node-a1"), "the watch tells of it at once");
 	run_must(&run, run_holding, 30 * MINUTE_MS, "holds");
 	finish();
-	(void)unlink(token_path);
 }
