@@ -41,7 +41,6 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	if (!evacuation)
 		abort();
 	evacuation->engine = engine;
-	evacuation->since = engine_now(engine);
 	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
@@ -555,6 +554,8 @@ void evacuation_turn(struct evacuation *evacuation)
 	struct engine *engine = evacuation->engine;
 
 	evacuation->stall = (struct stall){0};
+	if (evacuation->since.ms == 0)
+		evacuation->since = engine_now(engine);
 	if (evacuation->vanished) {
 		evacuation_free(evacuation);
 		engine->moved = true;

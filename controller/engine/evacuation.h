@@ -37,7 +37,7 @@ struct evacuation {
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
 	struct instant begin_due; /* changes: even a single free place may be filled then */
-	struct instant since; /* when this process first saw it */
+	struct instant since; /* when this process first acted on it */
 	bool nodes_due; /* plan all nodes, not only the dirty ones */
 	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
 
