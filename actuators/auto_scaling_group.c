@@ -308,10 +308,11 @@ static void guard_group(const struct scope *scope, const struct resource *resour
 		refuse(out, GUARD_MANAGED_BY_EKS, arena_printf(arena, "EKS manages it as node group %s", node_group));
 	else if (any_cluster(&resource->tags) != NULL)
 		refuse(out, GUARD_NODES_NOT_DRAINED,
-		       arena_printf(arena,
-		                    "it carries nodes of the cluster %s, and taking a subnet out ends instances without asking any "
-		                    "PodDisruptionBudget; this version does not drain them first",
-		                    any_cluster(&resource->tags)));
+		       arena_printf(
+				   arena,
+				   "it carries nodes of the cluster %s, and taking a subnet out ends instances without asking any "
+				   "PodDisruptionBudget; this version does not drain them first",
+				   any_cluster(&resource->tags)));
 }
 
 static void group_plan(const struct scope *scope, const struct resource *resource, struct arena *arena,

@@ -132,8 +132,8 @@ static int drive(struct controller *controller, struct client *client)
 	struct engine *engine = engine_new(&controller->engine, client);
 	int code;
 
-	log_event(LOG_INFO, "zonevac " ZONEVAC_VERSION " begins", "cluster", controller->kube.source, "region", controller->settings.region,
-	          "journal", controller->settings.journal, NULL);
+	log_event(LOG_INFO, "zonevac " ZONEVAC_VERSION " begins", "cluster", controller->kube.source, "region",
+	          controller->settings.region, "journal", controller->settings.journal, NULL);
 	while (engine_step(engine))
 		if (stop_wanted)
 			engine_stop(engine);
@@ -176,7 +176,8 @@ static int run_controller(int count, const char *const *arguments)
 	if (!controller)
 		abort();
 	arena_init(&controller->arena, "controller", 64u << 20);
-	if (!settings_load(&controller->arena, count, arguments, environment_get, NULL, &controller->settings, &help, &error)) {
+	if (!settings_load(&controller->arena, count, arguments, environment_get, NULL, &controller->settings, &help,
+	                   &error)) {
 		code = fail(EXIT_USAGE, &error);
 	} else if (help) {
 		printf("usage: zonevac controller [flags]\n\nWatch ZonalEvacuations and act on them.\n\n");
@@ -215,7 +216,9 @@ static const struct verb verbs[] = {
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "zonevac empties one AWS Availability Zone and puts it back exactly as it was.\n\nusage: zonevac VERB [flags]\n\n");
+	fprintf(
+		out,
+		"zonevac empties one AWS Availability Zone and puts it back exactly as it was.\n\nusage: zonevac VERB [flags]\n\n");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		fprintf(out, "  %-12s %s\n", verbs[i].name, verbs[i].prose);
 	fprintf(out, "\n`zonevac VERB --help` lists the flags.\n");

@@ -24,17 +24,21 @@ struct setting {
 
 static const struct setting table[] = {
 	{"region", SETTING_TEXT, AT(region), NULL, "REGION",
-	 "region of the controller; default: AWS_REGION, AWS_DEFAULT_REGION, the profile's"},
-	{"journal", SETTING_TEXT, AT(journal), "dynamodb:zonevac-journal", "dynamodb:TABLE", "where every open change is recorded"},
+     "region of the controller; default: AWS_REGION, AWS_DEFAULT_REGION, the profile's"},
+	{"journal", SETTING_TEXT, AT(journal), "dynamodb:zonevac-journal", "dynamodb:TABLE",
+     "where every open change is recorded"},
 	{"create-journal", SETTING_BOOL, AT(create_journal), "false", "BOOL", "make the journal's table if it is missing"},
 	{"kubeconfig", SETTING_TEXT, AT(kubeconfig), NULL, "FILE",
-	 "how to reach the cluster; default: KUBECONFIG, the pod's service account, ~/.kube/config"},
+     "how to reach the cluster; default: KUBECONFIG, the pod's service account, ~/.kube/config"},
 	{"context", SETTING_TEXT, AT(context), NULL, "NAME", "context of the kubeconfig; default: its current-context"},
-	{"cluster-name", SETTING_TEXT, AT(cluster_name), NULL, "NAME", "readable name of this cluster, as in the tags of its Auto Scaling groups"},
-	{"listen", SETTING_TEXT, AT(listen), "127.0.0.1:8080", "ADDRESS:PORT", "serve /healthz, /readyz and /metrics there"},
+	{"cluster-name", SETTING_TEXT, AT(cluster_name), NULL, "NAME",
+     "readable name of this cluster, as in the tags of its Auto Scaling groups"},
+	{"listen", SETTING_TEXT, AT(listen), "127.0.0.1:8080", "ADDRESS:PORT",
+     "serve /healthz, /readyz and /metrics there"},
 	{"leader-elect", SETTING_BOOL, AT(leader_elect), "true", "BOOL", "act only while holding the lease"},
 	{"lease-namespace", SETTING_TEXT, AT(lease_namespace), NULL, "NAME", "namespace of the lease; default: the pod's"},
-	{"resync", SETTING_DURATION, AT(resync_ms), "5m", "DURATION", "while a zone is held, look at everything again so often"},
+	{"resync", SETTING_DURATION, AT(resync_ms), "5m", "DURATION",
+     "while a zone is held, look at everything again so often"},
 	{"poll-interval", SETTING_DURATION, AT(poll_interval_ms), "5s", "DURATION", "look at what is settling so often"},
 	{"log-format", SETTING_LOG_FORMAT, AT(log_format), NULL, "text|json", "default: json in a cluster, text elsewhere"},
 	{"log-level", SETTING_LOG_LEVEL, AT(log_level), "info", "debug|info|warn|error", "least level that is logged"},
@@ -50,8 +54,8 @@ static const struct setting *find(const char *name, size_t length)
 	return NULL;
 }
 
-static bool set(struct arena *arena, struct settings *out, const struct setting *setting, const char *value, const char *where,
-                struct error *error)
+static bool set(struct arena *arena, struct settings *out, const struct setting *setting, const char *value,
+                const char *where, struct error *error)
 {
 	void *field = (char *)out + setting->offset;
 
@@ -66,7 +70,8 @@ static bool set(struct arena *arena, struct settings *out, const struct setting 
 	case SETTING_DURATION:
 		if (text_parse_duration_ms(value, field) && *(long long *)field >= 100)
 			return true;
-		return error_set(error, ERROR_INPUT, "%s is \"%s\"; it must be a duration of at least 100ms such as 5m or 90s", where, value);
+		return error_set(error, ERROR_INPUT, "%s is \"%s\"; it must be a duration of at least 100ms such as 5m or 90s",
+		                 where, value);
 	case SETTING_LOG_FORMAT:
 		out->log_format_given = true;
 		*(enum log_format *)field = text_equal(value, "json") ? LOG_JSON : LOG_TEXT;
@@ -97,7 +102,8 @@ struct given {
 	const char *config;
 };
 
-static bool take_flag(struct arena *arena, int count, const char *const *arguments, int *at, struct given *given, struct error *error)
+static bool take_flag(struct arena *arena, int count, const char *const *arguments, int *at, struct given *given,
+                      struct error *error)
 {
 	const char *flag = arguments[*at] + 2;
 	const char *equals = strchr(flag, '=');
@@ -114,7 +120,8 @@ static bool take_flag(struct arena *arena, int count, const char *const *argumen
 	else if (!value && *at + 1 < count)
 		value = arguments[++*at];
 	if (!value)
-		return error_set(error, ERROR_INPUT, "--%s needs a value: --%s %s", flag, flag, setting ? setting->value : "FILE");
+		return error_set(error, ERROR_INPUT, "--%s needs a value: --%s %s", flag, flag,
+		                 setting ? setting->value : "FILE");
 	if (config)
 		given->config = value;
 	else
@@ -122,7 +129,8 @@ static bool take_flag(struct arena *arena, int count, const char *const *argumen
 	return true;
 }
 
-static bool take_flags(struct arena *arena, int count, const char *const *arguments, struct given *given, bool *help, struct error *error)
+static bool take_flags(struct arena *arena, int count, const char *const *arguments, struct given *given, bool *help,
+                       struct error *error)
 {
 	for (int i = 0; i < count; i++) {
 		if (text_equal(arguments[i], "--help") || text_equal(arguments[i], "-h")) {
@@ -130,7 +138,9 @@ static bool take_flags(struct arena *arena, int count, const char *const *argume
 			return true;
 		}
 		if (!text_starts_with(arguments[i], "--"))
-			return error_set(error, ERROR_INPUT, "\"%s\" is not a flag; flags begin with --, see `zonevac controller --help`", arguments[i]);
+			return error_set(error, ERROR_INPUT,
+			                 "\"%s\" is not a flag; flags begin with --, see `zonevac controller --help`",
+			                 arguments[i]);
 		if (!take_flag(arena, count, arguments, &i, given, error))
 			return false;
 	}
@@ -172,7 +182,9 @@ static bool take_file(struct arena *arena, const char *path, struct settings *ou
 		const struct setting *setting = find(key, strlen(key));
 
 		if (!setting)
-			return error_set(error, ERROR_INPUT, "--config %s: there is no setting \"%s\"; `zonevac controller --help` lists them", path, key);
+			return error_set(error, ERROR_INPUT,
+			                 "--config %s: there is no setting \"%s\"; `zonevac controller --help` lists them", path,
+			                 key);
 		if (!scalar(arena, value))
 			return error_set(error, ERROR_INPUT, "--config %s: %s must be a single value", path, key);
 		if (!set(arena, out, setting, scalar(arena, value), arena_printf(arena, "--config %s: %s", path, key), error))
@@ -197,15 +209,17 @@ static bool check(struct settings *settings, struct error *error)
 		return error_set(error, ERROR_INPUT, "--journal is \"%s\"; it must be dynamodb:TABLE", settings->journal);
 	settings->table = settings->journal + strlen("dynamodb:");
 	if (strlen(settings->table) < 3 || strlen(settings->table) > 255 ||
-	    strspn(settings->table, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != strlen(settings->table))
-		return error_set(error, ERROR_INPUT,
-		                 "--journal names the table \"%s\"; a table's name has 3 to 255 letters, digits, dashes, dots or underscores",
-		                 settings->table);
+	    strspn(settings->table, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
+	        strlen(settings->table))
+		return error_set(
+			error, ERROR_INPUT,
+			"--journal names the table \"%s\"; a table's name has 3 to 255 letters, digits, dashes, dots or underscores",
+			settings->table);
 	return true;
 }
 
-bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of, void *getenv_context,
-                   struct settings *out, bool *help, struct error *error)
+bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of,
+                   void *getenv_context, struct settings *out, bool *help, struct error *error)
 {
 	struct given given = {0};
 
@@ -227,7 +241,8 @@ bool settings_load(struct arena *arena, int count, const char *const *arguments,
 
 		if (value && value[0] && !set(arena, out, &table[i], value, variable, error))
 			return false;
-		if (given.values[i] && !set(arena, out, &table[i], given.values[i], arena_printf(arena, "--%s", table[i].name), error))
+		if (given.values[i] &&
+		    !set(arena, out, &table[i], given.values[i], arena_printf(arena, "--%s", table[i].name), error))
 			return false;
 	}
 	return check(out, error);
@@ -241,7 +256,9 @@ void settings_print_help(FILE *out)
 			fprintf(out, " (default %s)", table[i].otherwise);
 		fprintf(out, "\n");
 	}
-	fprintf(out, "  --config FILE\n      YAML file of the settings above, each under its flag's name\n"
-	             "\nEach has a variable too: --create-journal is ZONEVAC_CREATE_JOURNAL. Order: flag, variable, file, default.\n"
-	             "AWS credentials and endpoints come from the SDKs' own variables and files (AWS_PROFILE, AWS_ENDPOINT_URL, ...).\n");
+	fprintf(
+		out,
+		"  --config FILE\n      YAML file of the settings above, each under its flag's name\n"
+		"\nEach has a variable too: --create-journal is ZONEVAC_CREATE_JOURNAL. Order: flag, variable, file, default.\n"
+		"AWS credentials and endpoints come from the SDKs' own variables and files (AWS_PROFILE, AWS_ENDPOINT_URL, ...).\n");
 }

@@ -13,14 +13,14 @@
 #include "base/log.h"
 
 struct settings {
-	const char *region;          /* NULL = AWS_REGION, AWS_DEFAULT_REGION, profile */
-	const char *journal;         /* "dynamodb:zonevac-journal" */
-	const char *table;           /* the TABLE of it */
+	const char *region;  /* NULL = AWS_REGION, AWS_DEFAULT_REGION, profile */
+	const char *journal; /* "dynamodb:zonevac-journal" */
+	const char *table;   /* the TABLE of it */
 	bool create_journal;
 	const char *kubeconfig;
 	const char *context;
 	const char *cluster_name;
-	const char *listen;          /* "" = serve nothing */
+	const char *listen; /* "" = serve nothing */
 	bool leader_elect;
 	const char *lease_namespace; /* NULL = the pod's namespace */
 	long long resync_ms;
@@ -33,8 +33,8 @@ struct settings {
 typedef const char *(*settings_getenv)(void *context, const char *name);
 
 /* `arguments` are those behind the verb. ERROR_INPUT names the flag, variable or key and what is allowed. `help` set when --help was among them. */
-bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of, void *getenv_context,
-                   struct settings *out, bool *help, struct error *error);
+bool settings_load(struct arena *arena, int count, const char *const *arguments, settings_getenv getenv_of,
+                   void *getenv_context, struct settings *out, bool *help, struct error *error);
 
 /* The table as help text. */
 void settings_print_help(FILE *out);

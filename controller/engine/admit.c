@@ -34,10 +34,11 @@ static bool before(const struct evacuation *a, const struct evacuation *b)
 static bool refuse_other_zone(struct evacuation *evacuation, const char *held)
 {
 	evacuation->refused_generation = evacuation->manifest.generation;
-	stall_set(&evacuation->refusal, "OtherZone",
-	          "zone %s of region %s is held already, and two zones of a region are never emptied at once; delete the other evacuation, then "
-	          "delete this one and apply it anew",
-	          held, evacuation_region(evacuation));
+	stall_set(
+		&evacuation->refusal, "OtherZone",
+		"zone %s of region %s is held already, and two zones of a region are never emptied at once; delete the other evacuation, then "
+		"delete this one and apply it anew",
+		held, evacuation_region(evacuation));
 	evacuation->stall = evacuation->refusal;
 	return false;
 }
@@ -51,7 +52,8 @@ bool admit_by_objects(struct evacuation *evacuation)
 			if (before(other, evacuation))
 				return refuse_other_zone(evacuation, other->manifest.zone_id);
 		} else if (!other->manifest.deleting && before(other, evacuation)) {
-			stall_set(&evacuation->stall, "ZoneTaken", "ZonalEvacuation %s has this zone; this one takes over when that is deleted",
+			stall_set(&evacuation->stall, "ZoneTaken",
+			          "ZonalEvacuation %s has this zone; this one takes over when that is deleted",
 			          other->manifest.name);
 			return false;
 		}
@@ -64,8 +66,8 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 	struct evacuation *found = NULL;
 
 	for (struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
-		if (other != evacuation && evacuation_wants_zone(other) && !other->manifest.deleting && same_zone(other, evacuation) &&
-		    (!found || before(other, found)))
+		if (other != evacuation && evacuation_wants_zone(other) && !other->manifest.deleting &&
+		    same_zone(other, evacuation) && (!found || before(other, found)))
 			found = other;
 	return found;
 }
@@ -73,7 +75,8 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 bool admit_has_predecessor(const struct evacuation *evacuation)
 {
 	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
-		if (other != evacuation && !other->vanished && other->manifest.deleting && other->manifest.finalizer && same_zone(other, evacuation))
+		if (other != evacuation && !other->vanished && other->manifest.deleting && other->manifest.finalizer &&
+		    same_zone(other, evacuation))
 			return true;
 	return false;
 }
@@ -90,14 +93,16 @@ static void finalizer_ask(struct evacuation *evacuation, bool wanted, struct are
 		kube_ask_remove_finalizer(arena, evacuation->object, &out->request);
 }
 
-static void finalizer_on_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+static void finalizer_on_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena,
+                             struct ask *out)
 {
 	(void)now;
 	(void)wall;
 	finalizer_ask(self, true, arena, out);
 }
 
-static void finalizer_off_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+static void finalizer_off_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena,
+                              struct ask *out)
 {
 	(void)now;
 	(void)wall;
@@ -113,8 +118,9 @@ static const struct step *finalizer_hear(void *self, const struct answer *answer
 	if (answer->error) {
 		evacuation->finalizer_failures++;
 		evacuation->finalizer_error = *answer->error;
-		evacuation->finalizer_due = instant_after(answer->now, requeue_backoff_ms(evacuation->finalizer_failures, 400, 30000,
-		                                                                          engine_random(evacuation->engine)));
+		evacuation->finalizer_due =
+			instant_after(answer->now, requeue_backoff_ms(evacuation->finalizer_failures, 400, 30000,
+		                                                  engine_random(evacuation->engine)));
 		return NULL;
 	}
 	evacuation->finalizer_failures = 0;
@@ -134,7 +140,8 @@ bool admit_finalizer(struct evacuation *evacuation, bool wanted)
 	if (evacuation->manifest.finalizer == wanted)
 		return true;
 	if (!process_running(&evacuation->finalizer) && instant_reached(evacuation->finalizer_due, engine_now(engine)))
-		process_start(&evacuation->finalizer, engine, evacuation, wanted ? &step_finalizer_on : &step_finalizer_off, NULL);
+		process_start(&evacuation->finalizer, engine, evacuation, wanted ? &step_finalizer_on : &step_finalizer_off,
+		              NULL);
 	return false;
 }
 
@@ -158,11 +165,13 @@ static void read_ask(void *self, struct instant now, struct wallclock wall, stru
 	dynamodb_ask_region(arena, evacuation->engine->settings->table, &out->request);
 }
 
-static const struct step *registration_failed(struct evacuation *evacuation, const struct answer *answer, const struct error *error)
+static const struct step *registration_failed(struct evacuation *evacuation, const struct answer *answer,
+                                              const struct error *error)
 {
 	evacuation->registration_failures++;
-	evacuation->registration_due = instant_after(answer->now, requeue_backoff_ms(evacuation->registration_failures, 1000, 60000,
-	                                                                             engine_random(evacuation->engine)));
+	evacuation->registration_due =
+		instant_after(answer->now, requeue_backoff_ms(evacuation->registration_failures, 1000, 60000,
+	                                                  engine_random(evacuation->engine)));
 	evacuation->registration_error = *error;
 	return NULL;
 }
@@ -253,7 +262,8 @@ static const struct step step_unregister = {"unregister the zone", unregister_as
 
 static void registration_start(struct evacuation *evacuation, const struct step *first)
 {
-	if (!process_running(&evacuation->registration) && instant_reached(evacuation->registration_due, engine_now(evacuation->engine)))
+	if (!process_running(&evacuation->registration) &&
+	    instant_reached(evacuation->registration_due, engine_now(evacuation->engine)))
 		process_start(&evacuation->registration, evacuation->engine, evacuation, first, NULL);
 }
 

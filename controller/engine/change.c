@@ -55,7 +55,9 @@ bool item_subnets_absence_believed(struct item *item, struct instant now)
 	} else {
 		item->look_due = instant_after(item->subnets_absent_since, ABSENCE_MS);
 	}
-	evacuation->observe_due = instant_earlier(evacuation->observe_due, instant_after(item->look_due, -SUBNETS_AGAIN_MS));
+	if (evacuation->observe_failures == 0) /* else its backoff stands */
+		evacuation->observe_due =
+			instant_earlier(evacuation->observe_due, instant_after(item->look_due, -SUBNETS_AGAIN_MS));
 	return false;
 }
 
@@ -82,12 +84,12 @@ bool item_may_go_stale(struct item *item)
 static const struct step *failed(struct item *item, struct instant now, const char *reason)
 {
 	item->failures++;
-	item->retry_at = instant_after(now, requeue_backoff_ms(item->failures, 10000, 300000,
-	                                                       engine_random(item->evacuation->engine)));
+	item->retry_at =
+		instant_after(now, requeue_backoff_ms(item->failures, 10000, 300000, engine_random(item->evacuation->engine)));
 	item_become(item, ITEM_FAILED, reason);
 	items_retry_at(&item->evacuation->items, item->retry_at);
-	log_event(LOG_WARN, "a change failed and will be tried again", "evacuation", item->evacuation->manifest.name, "kind",
-	          item->change.kind, "name", item->change.name, "reason", reason, NULL);
+	log_event(LOG_WARN, "a change failed and will be tried again", "evacuation", item->evacuation->manifest.name,
+	          "kind", item->change.kind, "name", item->change.name, "reason", reason, NULL);
 	return NULL;
 }
 
@@ -179,7 +181,8 @@ void item_ask_settle(void *self, struct instant now, struct wallclock wall, stru
 	ask_look(item, next_on_grid(now, item->evacuation->engine->settings->poll_ms), out);
 }
 
-void item_ask_update(struct item *item, const struct change *change, enum direction direction, struct arena *arena, struct ask *out)
+void item_ask_update(struct item *item, const struct change *change, enum direction direction, struct arena *arena,
+                     struct ask *out)
 {
 	out->what = ASK_HTTP;
 	out->place = item->evacuation->place;
@@ -207,7 +210,8 @@ void item_ask_close(void *self, struct instant now, struct wallclock wall, struc
 	out->call.attempt = item->record.attempt; /* a compare-and-set on the record as read */
 }
 
-void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out)
+void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena,
+                      struct ask *out)
 {
 	struct engine *engine = item->evacuation->engine;
 

@@ -77,7 +77,8 @@ void item_saw_effect(struct item *item);
 struct instant item_look_together(const struct item *item, struct instant now);
 
 /* A journal call about this item, filled but for what is the verb's own; with an attempt of its own. */
-void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena, struct ask *out);
+void item_ask_journal(struct item *item, enum journal_verb verb, struct wallclock wall, struct arena *arena,
+                      struct ask *out);
 
 /* The asks that several processes have in common: a look when it is due, a look at what settles, closing the record as it was read. */
 void item_ask_look(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out);
@@ -86,7 +87,8 @@ void item_ask_restore(void *self, struct instant now, struct wallclock wall, str
 void item_ask_close(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out);
 
 /* An update of the item in `direction`, built from what was just looked at. */
-void item_ask_update(struct item *item, const struct change *change, enum direction direction, struct arena *arena, struct ask *out);
+void item_ask_update(struct item *item, const struct change *change, enum direction direction, struct arena *arena,
+                     struct ask *out);
 
 /* The current scope of the item's evacuation. */
 const struct scope *item_scope(const struct item *item);

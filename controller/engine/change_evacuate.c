@@ -43,7 +43,8 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	item_set_changing(item, false);
 	if (!item->applied_at.ms)
 		item->applied_at = now;
-	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena, &why)) {
+	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena,
+	                                &why)) {
 	case SETTLING_DONE:
 		if (item->record.state == RECORD_SETTLED || item->record.state == RECORD_APPLIED)
 			return end(item, ITEM_SETTLED, NULL);
@@ -74,7 +75,8 @@ static const struct step *judge_open(struct item *item)
 	    item->decision.change.removed.count)
 		return &step_extend;
 	if (record->state == RECORD_INTENT)
-		return item->updates < UNDONE_MAX ? &step_update : end(item, ITEM_RIVAL, "each time it is taken out it comes back at once");
+		return item->updates < UNDONE_MAX ? &step_update
+		                                  : end(item, ITEM_RIVAL, "each time it is taken out it comes back at once");
 	if (record->undone_count >= UNDONE_MAX)
 		return end(item, ITEM_RIVAL, "somebody has put it back three times; it is left to them");
 	return &step_redo;
@@ -162,7 +164,8 @@ static void intent_ask(void *self, struct instant now, struct wallclock wall, st
 
 	(void)now;
 	item_ask_journal(item, JOURNAL_INTENT, wall, arena, out);
-	out->call.record = record_of_change(&item->decision.change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
+	out->call.record =
+		record_of_change(&item->decision.change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
 }
 
 static void join_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
@@ -216,7 +219,8 @@ static const struct step *join_hear(void *self, const struct answer *answer)
 	if (answer->journal->verdict != JOURNAL_RESTORING)
 		return judge_evacuating(item, answer->now);
 	item->rounds = 0; /* it may take ten minutes until the record may be joined */
-	return wait_then_look(item, answer->now, RESTORING_WAIT_MS, "it is being put back; it is joined when nobody is at that any more");
+	return wait_then_look(item, answer->now, RESTORING_WAIT_MS,
+	                      "it is being put back; it is joined when nobody is at that any more");
 }
 
 /* update */

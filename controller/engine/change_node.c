@@ -19,7 +19,8 @@ static const struct resource *node_now(const struct item *item)
 	return entry && text_equal(entry->resource.id, item->change.id) ? &entry->resource : NULL;
 }
 
-static void ask_patch(struct item *item, struct instant now, enum direction direction, struct arena *arena, struct ask *out)
+static void ask_patch(struct item *item, struct instant now, enum direction direction, struct arena *arena,
+                      struct ask *out)
 {
 	struct scope scope;
 
@@ -34,7 +35,8 @@ static void ask_patch(struct item *item, struct instant now, enum direction dire
 static void learn_patched(struct item *item, const struct answer *answer)
 {
 	struct error error;
-	const struct json *object = json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
+	const struct json *object =
+		json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
 
 	if (object && node_now(item)) /* not one that the watch has seen go meanwhile */
 		cluster_learn_node(item->evacuation->engine, object);
@@ -150,7 +152,8 @@ static void copy_ask(void *self, struct instant now, struct wallclock wall, stru
 
 	(void)now;
 	item_ask_journal(item, JOURNAL_INTENT, wall, arena, out);
-	out->call.record = record_of_change(&item->change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
+	out->call.record =
+		record_of_change(&item->change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
 	out->call.record.state = RECORD_SETTLED;
 }
 
@@ -199,7 +202,8 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 	if (answer->response)
 		learn_patched(item, answer);
 	else if (node_now(item) && carries(item))
-		return item_fail_because(item, answer->now, "it carries our annotation, and there is nothing that could be put back");
+		return item_fail_because(item, answer->now,
+		                         "it carries our annotation, and there is nothing that could be put back");
 	if (node_now(item))
 		item_become(item, ITEM_RESTORED, NULL);
 	else
@@ -231,7 +235,8 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 	case JOURNAL_ABSENT:
 		return copy_is_closed(item);
 	default:
-		return item_fail_because(item, answer->now, "the node is back, but its record in the journal is not ours alone to close");
+		return item_fail_because(item, answer->now,
+		                         "the node is back, but its record in the journal is not ours alone to close");
 	}
 }
 
@@ -247,7 +252,8 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 	case JOURNAL_ABSENT:
 		return copy_is_closed(item);
 	default: /* somebody wrote in between, or it carries a claim: from the start, after a while */
-		return item_fail_because(item, answer->now, "the node is back, but its record in the journal cannot be closed yet");
+		return item_fail_because(item, answer->now,
+		                         "the node is back, but its record in the journal cannot be closed yet");
 	}
 }
 

@@ -111,7 +111,8 @@ static bool subnets_missing(const struct item *item)
 static const struct step *wait_for_subnets(struct item *item)
 {
 	item_set_changing(item, false);
-	item_become(item, ITEM_RESTORING, "a subnet that was taken out is not to be seen; a second look, a minute later, will tell");
+	item_become(item, ITEM_RESTORING,
+	            "a subnet that was taken out is not to be seen; a second look, a minute later, will tell");
 	return &step_look;
 }
 
@@ -125,7 +126,8 @@ static const struct step *judge_back(struct item *item, struct instant now)
 		return close_as(item, ITEM_RESTORED, "some of the subnets that were taken out have been deleted since");
 	}
 	arena_reset(&item->decision_arena);
-	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK, &item->decision_arena, &why)) {
+	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK,
+	                                &item->decision_arena, &why)) {
 	case SETTLING_DONE:
 		return close_as(item, ITEM_RESTORED, NULL);
 	case SETTLING_FAILED:
@@ -220,7 +222,8 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 	case JOURNAL_UNANSWERED: /* look once more after that time: what was in the air may have landed */
 		item_set_record(item, &outcome->record);
 		wait_ms = (outcome->record.unanswered_until.us - answer->wall.us) / 1000 + 1000;
-		item_become(item, ITEM_RESTORING, "it is back; an earlier update may still land, so it is watched until that cannot be");
+		item_become(item, ITEM_RESTORING,
+		            "it is back; an earlier update may still land, so it is watched until that cannot be");
 		item->look_due = instant_after(answer->now, wait_ms);
 		return &step_look;
 	default:

@@ -113,7 +113,8 @@ static void lease_turn(struct engine *engine)
 		return;
 	if (!engine->lease_exchange && instant_reached(engine->lease.due, now)) {
 		exchange = lease_exchange(engine);
-		if (lease_ask(&engine->lease, now, engine_wall(engine), engine_random(engine), &exchange->arena, &exchange->ask.request)) {
+		if (lease_ask(&engine->lease, now, engine_wall(engine), engine_random(engine), &exchange->arena,
+		              &exchange->ask.request)) {
 			exchange->ask.request.fresh_connection = engine->lease_fresh;
 			engine->lease_exchange = exchange;
 			exchange_queue(engine, exchange);
@@ -207,8 +208,8 @@ static void gauge_phases(struct engine *engine)
 	metric_clear(engine->metrics, METRIC_CHANGES);
 	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next) {
 		metric_set(engine->metrics, METRIC_EVACUATION_PHASE, 1, evacuation->manifest.name,
-		           evacuation->manifest.zone_id ? evacuation->manifest.zone_id : "",
-		           phase_name(evacuation->phase), NULL);
+		           evacuation->manifest.zone_id ? evacuation->manifest.zone_id : "", phase_name(evacuation->phase),
+		           NULL);
 		for (const struct item *item = evacuation->items.first; item; item = item->next)
 			metric_add(engine->metrics, METRIC_CHANGES, 1, evacuation->manifest.name, item->change.kind,
 			           item_state_name(item->state), NULL);

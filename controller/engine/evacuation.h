@@ -17,7 +17,7 @@ struct observation;
 struct evacuation {
 	struct evacuation *next;
 	struct engine *engine;
-	bool listed; /* seen in the list that is being read */
+	bool listed;   /* seen in the list that is being read */
 	bool vanished; /* the object is gone: what is at work is stopped, and it is forgotten */
 
 	struct arena object_arena; /* the object as last seen */
@@ -32,14 +32,14 @@ struct evacuation {
 	struct instant observe_due;
 	int observe_failures;
 	bool observed_for_restore;
-	uint64_t facts_serial;  /* observations completed */
+	uint64_t facts_serial; /* observations completed */
 	int verify_tries;
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
 	struct instant begin_due; /* changes: even a single free place may be filled then */
-	struct instant since; /* when this process first acted on it */
-	bool nodes_due; /* plan all nodes, not only the dirty ones */
-	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
+	struct instant since;     /* when this process first acted on it */
+	bool nodes_due;           /* plan all nodes, not only the dirty ones */
+	bool nodes_unknown;       /* there are selected nodes whose zone cannot be told without the account's mapping */
 
 	struct process registration; /* register or unregister */
 	bool registered;
@@ -68,10 +68,10 @@ struct evacuation {
 	struct arena status_arena; /* what was sent last */
 	const char *status_sent;
 	struct instant status_sent_at;
-	bool touched; /* something that the status shows has changed since it was built */
-	bool restoring; /* turned round: the object is being deleted. Never back */
-	bool turning;   /* restoring: what takes out has not all come to its end yet */
-	bool verified;  /* restoring: read once more, and no record of ours was left */
+	bool touched;               /* something that the status shows has changed since it was built */
+	bool restoring;             /* turned round: the object is being deleted. Never back */
+	bool turning;               /* restoring: what takes out has not all come to its end yet */
+	bool verified;              /* restoring: read once more, and no record of ours was left */
 	struct error observe_error; /* why the last observation failed; kind ERROR_NONE = it did not */
 };
 
@@ -97,5 +97,8 @@ void evacuation_node_scope(const struct evacuation *evacuation, struct scope *ou
 
 const char *evacuation_region(const struct evacuation *evacuation);
 bool evacuation_targets(const struct evacuation *evacuation, const char *kind);
+
+/* Any kind that lives in AWS. */
+bool evacuation_targets_aws(const struct evacuation *evacuation);
 
 #endif

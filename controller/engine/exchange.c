@@ -178,8 +178,8 @@ static void prepare_kube(struct engine *engine, struct exchange *exchange)
 	struct error ignored; /* the old token stays in use */
 
 	kube_config_refresh_token(config, engine_now(engine), false, &ignored);
-	request->url = arena_printf(&exchange->arena, "%s%s%s%s", config->base_url, request->path, request->query ? "?" : "",
-	                            request->query ? request->query : "");
+	request->url = arena_printf(&exchange->arena, "%s%s%s%s", config->base_url, request->path,
+	                            request->query ? "?" : "", request->query ? request->query : "");
 	request->tls = &config->tls;
 	if (request->deadline_ms == 0)
 		request->deadline_ms = KUBE_DEADLINE_MS;
@@ -416,7 +416,8 @@ static void measure(struct engine *engine, const struct exchange *exchange, cons
 	else
 		snprintf(code, sizeof(code), "%s", error_kind_name(error ? error->kind : ERROR_NONE));
 	metric_add(engine->metrics, METRIC_REQUESTS_TOTAL, 1, request->service, request->operation, code, NULL);
-	metric_observe(engine->metrics, METRIC_REQUEST_DURATION, (double)ms / 1000, request->service, request->operation, NULL);
+	metric_observe(engine->metrics, METRIC_REQUEST_DURATION, (double)ms / 1000, request->service, request->operation,
+	               NULL);
 	if (error && error->kind == ERROR_THROTTLED)
 		metric_add(engine->metrics, METRIC_THROTTLED_TOTAL, 1, request->service, request->operation, NULL);
 }
@@ -424,7 +425,8 @@ static void measure(struct engine *engine, const struct exchange *exchange, cons
 static bool repeat(struct engine *engine, struct exchange *exchange, const struct error *error)
 {
 	struct requeue_case what = {
-		.effect = exchange->ask.effect && exchange->ask.what != ASK_JOURNAL, /* the journal tells its own lost answers */
+		.effect =
+			exchange->ask.effect && exchange->ask.what != ASK_JOURNAL, /* the journal tells its own lost answers */
 		.once = exchange->ask.once,
 		.attempts = exchange->attempts,
 		.random = engine_random(engine),
@@ -448,7 +450,8 @@ static bool repeat(struct engine *engine, struct exchange *exchange, const struc
 	leave_flight(engine, exchange);
 	exchange->ask.due = instant_after(now, requeue.delay_ms);
 	enqueue(engine, exchange);
-	log_event(LOG_DEBUG, "call is repeated", "operation", exchange->ask.request.operation, "error", error->message, NULL);
+	log_event(LOG_DEBUG, "call is repeated", "operation", exchange->ask.request.operation, "error", error->message,
+	          NULL);
 	return true;
 }
 

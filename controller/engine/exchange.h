@@ -28,12 +28,12 @@ enum ask_what {
 
 struct ask {
 	enum ask_what what;
-	struct place *place;        /* AWS and journal: which region; NULL for Kubernetes */
-	struct instant due;         /* not before */
-	struct instant fresh_until; /* not sent after (ERROR_STALE): built from a read of that age; 0 = any time */
-	bool effect;                /* changes something: needs the lease; silence is told, not repeated */
-	bool once;                  /* never repeated */
-	bool urgent;                /* lease and watches: not held back by others */
+	struct place *place;         /* AWS and journal: which region; NULL for Kubernetes */
+	struct instant due;          /* not before */
+	struct instant fresh_until;  /* not sent after (ERROR_STALE): built from a read of that age; 0 = any time */
+	bool effect;                 /* changes something: needs the lease; silence is told, not repeated */
+	bool once;                   /* never repeated */
+	bool urgent;                 /* lease and watches: not held back by others */
 	struct http_request request; /* HTTP */
 	struct journal_call call;    /* JOURNAL */
 	struct item *item;           /* LOOK */

@@ -17,7 +17,7 @@ struct facts {
 	struct records records;                     /* of the zone, whoever owns them */
 	struct inquiry *surveys[FACTS_SURVEYS_MAX]; /* held; one a target kind */
 	size_t survey_count;
-	int64_t generation;   /* of the object when it was begun */
+	int64_t generation; /* of the object when it was begun */
 	struct instant began;
 	int references;
 };

@@ -97,8 +97,8 @@ static void probe_learn(struct inquiry *inquiry, const struct probe *probe, cons
 		inquiry_fail(inquiry, answer->error);
 		return;
 	}
-	if (!inquiry->actuator->learn(&inquiry->facts->scope, probe, answer->response, &inquiry->arena, &inquiry->resources, &further,
-	                              &error)) {
+	if (!inquiry->actuator->learn(&inquiry->facts->scope, probe, answer->response, &inquiry->arena, &inquiry->resources,
+	                              &further, &error)) {
 		inquiry_fail(inquiry, &error);
 		return;
 	}
@@ -159,8 +159,8 @@ static void inquiry_send_queue(struct inquiry *inquiry)
 	inquiry->queue = (struct probes){0};
 }
 
-struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator, struct facts *facts,
-                               void (*ended)(void *self, struct inquiry *inquiry), void *self)
+struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator,
+                               struct facts *facts, void (*ended)(void *self, struct inquiry *inquiry), void *self)
 {
 	struct inquiry *inquiry = inquiry_new(engine, place, actuator, facts, false); /* the facts hold it, not it them */
 
@@ -216,8 +216,8 @@ static void look_ended(void *self, struct inquiry *inquiry)
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count)
 {
 	struct item *first = exchanges[0]->ask.item;
-	struct inquiry *inquiry = inquiry_new(engine, exchanges[0]->ask.place, first->actuator,
-	                                      first->evacuation->facts, true);
+	struct inquiry *inquiry =
+		inquiry_new(engine, exchanges[0]->ask.place, first->actuator, first->evacuation->facts, true);
 	const struct change **changes = arena_array(&inquiry->arena, count, sizeof(struct change *));
 
 	inquiry->ended = look_ended;

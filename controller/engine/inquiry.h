@@ -37,8 +37,8 @@ struct inquiry {
 };
 
 /* All resources of the kind. `ended` is called later, once, with inquiry->failed or its resources. The caller holds one reference. */
-struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator, struct facts *facts,
-                               void (*ended)(void *self, struct inquiry *inquiry), void *self);
+struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator,
+                               struct facts *facts, void (*ended)(void *self, struct inquiry *inquiry), void *self);
 
 /* Look at the items of `exchanges` (ASK_LOOK, all of one place and actuator, at most look_max) and tell each. */
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count);

@@ -14,10 +14,18 @@
 const char *item_state_name(enum item_state state)
 {
 	static const char *const names[ITEM_STATES] = {
-		[ITEM_PLANNED] = "Planned",       [ITEM_WAITING] = "Waiting",       [ITEM_APPLYING] = "Applying",
-		[ITEM_APPLIED] = "Applied",       [ITEM_SETTLED] = "Settled",       [ITEM_REFUSED] = "Refused",
-		[ITEM_FAILED] = "Failed",         [ITEM_RIVAL] = "Rival",           [ITEM_RESTORING] = "Restoring",
-		[ITEM_RESTORED] = "Restored",     [ITEM_GONE] = "Gone",             [ITEM_SUPERSEDED] = "Superseded",
+		[ITEM_PLANNED] = "Planned",
+		[ITEM_WAITING] = "Waiting",
+		[ITEM_APPLYING] = "Applying",
+		[ITEM_APPLIED] = "Applied",
+		[ITEM_SETTLED] = "Settled",
+		[ITEM_REFUSED] = "Refused",
+		[ITEM_FAILED] = "Failed",
+		[ITEM_RIVAL] = "Rival",
+		[ITEM_RESTORING] = "Restoring",
+		[ITEM_RESTORED] = "Restored",
+		[ITEM_GONE] = "Gone",
+		[ITEM_SUPERSEDED] = "Superseded",
 		[ITEM_HELD_BY_OTHERS] = "HeldByOthers",
 	};
 
@@ -169,7 +177,8 @@ struct item *items_find(const struct items *items, const char *id)
 	return item;
 }
 
-struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator, const struct change *change)
+struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator,
+                       const struct change *change)
 {
 	struct item *item = calloc(1, sizeof(*item));
 	struct item **bucket;

@@ -30,7 +30,7 @@ enum item_state {
 const char *item_state_name(enum item_state state);
 
 struct item {
-	struct item *next;        /* all items of the evacuation, in order of appearance */
+	struct item *next;            /* all items of the evacuation, in order of appearance */
 	struct item *next_considered; /* in the line of those that may be begun */
 	bool considered;
 	struct item *next_hashed; /* in its bucket */
@@ -50,9 +50,9 @@ struct item {
 	bool excluded;            /* tagged zonevac.dev/exclude while held: it is put back and left */
 	bool dropped;             /* nothing of ours and no longer wanted: forgotten at the next sweep */
 	bool held;                /* we have had a record of it, and have not put it back */
-	bool aside;               /* the process at work only writes the journal's copy of a node: the phase does not wait for it */
-	struct instant ended_at;  /* of the last process: an observation begun before knows less */
-	bool changing;       /* between its read and the answer of its update: counts against maxInFlight */
+	bool aside; /* the process at work only writes the journal's copy of a node: the phase does not wait for it */
+	struct instant ended_at; /* of the last process: an observation begun before knows less */
+	bool changing;           /* between its read and the answer of its update: counts against maxInFlight */
 	struct instant retry_at; /* FAILED: not tried again before */
 	int failures;
 
@@ -63,16 +63,17 @@ struct item {
 	struct decision decision;
 	struct arena decision_arena;
 	struct instant applied_at;
-	int updates;                     /* sent in this process */
-	int rounds;                      /* decided afresh in this process */
-	int stales;                      /* updates that the limiter held back too long, in this process */
-	struct instant look_due;         /* the next look, not before */
-	struct instant absent_since;     /* the first explicit answer without it; 0 = it is there */
+	int updates;                         /* sent in this process */
+	int rounds;                          /* decided afresh in this process */
+	int stales;                          /* updates that the limiter held back too long, in this process */
+	struct instant look_due;             /* the next look, not before */
+	struct instant absent_since;         /* the first explicit answer without it; 0 = it is there */
 	struct instant subnets_absent_since; /* the same of subnets that were taken out */
 	uint64_t subnets_absent_serial;      /* the observation that said so first */
-	struct wallclock unanswered_until; /* an update without an answer may land until then */
-	bool several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
-	enum item_state ends_as;         /* restoring: what closing will mean */
+	struct wallclock unanswered_until;   /* an update without an answer may land until then */
+	bool
+		several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
+	enum item_state ends_as; /* restoring: what closing will mean */
 };
 
 #define ITEM_BUCKETS 1024
@@ -88,8 +89,9 @@ struct items {
 	struct item **last;
 	struct item *buckets[ITEM_BUCKETS];
 	size_t count;
-	struct item_line considered[2]; /* [is a node]: state, record or process has changed: may something be begun on them? */
-	struct item_line later;         /* nodes: considered, but it may not be begun yet */
+	struct item_line
+		considered[2];      /* [is a node]: state, record or process has changed: may something be begun on them? */
+	struct item_line later; /* nodes: considered, but it may not be begun yet */
 	size_t states[2][ITEM_STATES]; /* [is a node] */
 	size_t records;                /* items with an open record of ours */
 	size_t running;                /* processes at work */
@@ -102,7 +104,8 @@ struct items {
 void items_init(struct items *items);
 void items_done(struct items *items);
 struct item *items_find(const struct items *items, const char *id);
-struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator, const struct change *change);
+struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator,
+                       const struct change *change);
 
 /* Take over a change, copied. */
 void item_set_change(struct item *item, const struct change *change);

@@ -64,10 +64,11 @@ static bool complete(struct observation *observation, struct error *error)
 				                 scope->zone_id, facts->zones.at[i].type);
 		}
 	if (!scope->zone_name)
-		return error_set(error, ERROR_INPUT,
-		                 "region %s has no Availability Zone %s for this account; see `aws ec2 describe-availability-zones` "
-		                 "for its ids, or set spec.region",
-		                 scope->region, scope->zone_id);
+		return error_set(
+			error, ERROR_INPUT,
+			"region %s has no Availability Zone %s for this account; see `aws ec2 describe-availability-zones` "
+			"for its ids, or set spec.region",
+			scope->region, scope->zone_id);
 	facts_sort_records(facts);
 	subnets_sort(&scope->subnets);
 	for (size_t i = 0; i < scope->subnets.count; i++)
@@ -137,7 +138,8 @@ static void identity_heard(void *self, struct exchange *exchange, const struct a
 	observation->exchanges[ASK_IDENTITY] = NULL;
 	if (answer->error)
 		finish(observation, answer->error);
-	else if (!sts_hear_identity(&observation->facts->arena, answer->response, &observation->facts->scope.account_id, &error))
+	else if (!sts_hear_identity(&observation->facts->arena, answer->response, &observation->facts->scope.account_id,
+	                            &error))
 		finish(observation, &error);
 	else
 		one_done(observation);
@@ -166,7 +168,8 @@ static void subnets_heard(void *self, struct exchange *exchange, const struct an
 	observation->exchanges[ASK_SUBNETS] = NULL;
 	if (answer->error)
 		finish(observation, answer->error);
-	else if (!ec2_hear_subnets(&observation->facts->arena, answer->response, &observation->facts->scope.subnets, &next, &error))
+	else if (!ec2_hear_subnets(&observation->facts->arena, answer->response, &observation->facts->scope.subnets, &next,
+	                           &error))
 		finish(observation, &error);
 	else if (!next)
 		one_done(observation);
@@ -195,7 +198,8 @@ static void records_heard(void *self, struct exchange *exchange, const struct an
 		if (answer->error->kind == ERROR_ABSENT)
 			place_table_lost(observation->evacuation->place, answer->error);
 		finish(observation, answer->error);
-	} else if (!dynamodb_hear_records(&observation->facts->arena, answer->response, &observation->facts->records, &next, &error)) {
+	} else if (!dynamodb_hear_records(&observation->facts->arena, answer->response, &observation->facts->records, &next,
+	                                  &error)) {
 		finish(observation, &error);
 	} else if (!next) {
 		one_done(observation);
@@ -248,13 +252,14 @@ static void start_surveys(struct observation *observation)
 		if (!actuator)
 			continue;
 		observation->pending++;
-		facts->surveys[facts->survey_count++] = inquiry_survey(observation->engine, observation->evacuation->place, actuator,
-		                                                       facts, survey_ended, observation);
+		facts->surveys[facts->survey_count++] = inquiry_survey(observation->engine, observation->evacuation->place,
+		                                                       actuator, facts, survey_ended, observation);
 	}
 }
 
 struct observation *observation_start(struct evacuation *evacuation, bool surveys, bool records,
-                                      void (*ended)(struct evacuation *evacuation, struct facts *facts, const struct error *error))
+                                      void (*ended)(struct evacuation *evacuation, struct facts *facts,
+                                                    const struct error *error))
 {
 	struct observation *observation = calloc(1, sizeof(*observation));
 	struct exchange *exchange;

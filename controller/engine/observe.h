@@ -15,7 +15,8 @@ struct observation;
  * say what there is. `records` false leaves the journal alone (mode Plan without a table).
  */
 struct observation *observation_start(struct evacuation *evacuation, bool surveys, bool records,
-                                      void (*ended)(struct evacuation *evacuation, struct facts *facts, const struct error *error));
+                                      void (*ended)(struct evacuation *evacuation, struct facts *facts,
+                                                    const struct error *error));
 
 /* Nothing is told any more. NULL is fine. */
 void observation_cancel(struct observation *observation);

@@ -26,8 +26,8 @@ static const struct step *table_failed(struct place *place, const struct answer 
 {
 	place->table_error = *answer->error;
 	place->table_failures++;
-	place->table_due = instant_after(answer->now, requeue_backoff_ms(place->table_failures, 5000, 60000,
-	                                                                 engine_random(place->engine)));
+	place->table_due = instant_after(
+		answer->now, requeue_backoff_ms(place->table_failures, 5000, 60000, engine_random(place->engine)));
 	return NULL;
 }
 

@@ -28,8 +28,8 @@ static bool ours(const struct evacuation *evacuation, const struct record *recor
 	return record && string_list_has(&record->owners, evacuation->engine->cluster.owner);
 }
 
-static struct item *item_of(struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
-                            const struct decision *decision)
+static struct item *item_of(struct evacuation *evacuation, const struct actuator *actuator,
+                            const struct resource *resource, const struct decision *decision)
 {
 	struct item *item = items_find(&evacuation->items, resource->id);
 	struct change change = {
@@ -68,8 +68,8 @@ static void take_decision(struct item *item, const struct decision *decision, co
 }
 
 /* Tagged while held: it is put back at the next look, and then left. */
-static void take_excluded(struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
-                          const struct record *record)
+static void take_excluded(struct evacuation *evacuation, const struct actuator *actuator,
+                          const struct resource *resource, const struct record *record)
 {
 	struct decision none = {0};
 	struct item *item;
@@ -104,7 +104,8 @@ static void take_settling(struct item *item, const struct resource *resource)
 	if (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED)
 		return;
 	arena_reset(&item->decision_arena);
-	switch (item->actuator->settled(item_scope(item), &item->change, resource, DIRECTION_OUT, &item->decision_arena, &why)) {
+	switch (item->actuator->settled(item_scope(item), &item->change, resource, DIRECTION_OUT, &item->decision_arena,
+	                                &why)) {
 	case SETTLING_DONE:
 		item_become(item, ITEM_SETTLED, NULL);
 		break;
@@ -115,8 +116,8 @@ static void take_settling(struct item *item, const struct resource *resource)
 	}
 }
 
-static void take_resource(struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
-                          struct arena *arena)
+static void take_resource(struct evacuation *evacuation, const struct actuator *actuator,
+                          const struct resource *resource, struct arena *arena)
 {
 	const struct record *record = facts_record(evacuation->facts, resource->id);
 	struct decision decision = {0};
@@ -214,7 +215,8 @@ void plan_take_records(struct evacuation *evacuation)
 
 /* Nodes. */
 
-static void take_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node, struct arena *arena)
+static void take_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
+                      struct arena *arena)
 {
 	struct decision decision = {0};
 	struct change carried;
@@ -254,12 +256,13 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 static void take_gone_nodes(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
-		if (item_is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE && !evacuation->restoring &&
-		    !cluster_node(evacuation->engine, item->change.name))
+		if (item_is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE &&
+		    !evacuation->restoring && !cluster_node(evacuation->engine, item->change.name))
 			item_become(item, ITEM_GONE, "the node no longer exists");
 }
 
-typedef void (*node_taker)(struct evacuation *evacuation, const struct scope *scope, const struct resource *node, struct arena *arena);
+typedef void (*node_taker)(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
+                           struct arena *arena);
 
 static void all_nodes(struct evacuation *evacuation, const struct scope *scope, node_taker take, struct arena *arena)
 {
@@ -298,7 +301,8 @@ void plan_take_nodes(struct evacuation *evacuation)
 		due_nodes(evacuation, take_node);
 }
 
-static void take_held_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node, struct arena *arena)
+static void take_held_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
+                           struct arena *arena)
 {
 	struct decision decision = {0};
 	struct item *item;
@@ -474,7 +478,8 @@ static bool start_restore(struct item *item)
 	if (!item->has_record || (item->state == ITEM_FAILED && !retry_reached(item)))
 		return false;
 	if (!item_is_in_account(item)) {
-		item_become(item, ITEM_FAILED, "its ARN is of another account or region than these credentials: it is left alone");
+		item_become(item, ITEM_FAILED,
+		            "its ARN is of another account or region than these credentials: it is left alone");
 		return false;
 	}
 	start_changing(item, DIRECTION_BACK, change_restore_first);

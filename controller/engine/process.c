@@ -28,7 +28,8 @@ static void process_ask(struct process *process)
 	exchange_queue(engine, exchange);
 }
 
-void process_start(struct process *process, struct engine *engine, void *self, const struct step *first, void (*ended)(void *self))
+void process_start(struct process *process, struct engine *engine, void *self, const struct step *first,
+                   void (*ended)(void *self))
 {
 	*process = (struct process){.engine = engine, .self = self, .step = first, .ended = ended};
 	process_ask(process);

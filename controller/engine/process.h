@@ -22,7 +22,8 @@ struct process {
 	void (*ended)(void *self); /* may be NULL: finished, stopped or aborted */
 };
 
-void process_start(struct process *process, struct engine *engine, void *self, const struct step *first, void (*ended)(void *self));
+void process_start(struct process *process, struct engine *engine, void *self, const struct step *first,
+                   void (*ended)(void *self));
 
 bool process_running(const struct process *process);
 

@@ -15,7 +15,8 @@ void stall_set(struct stall *stall, const char *reason, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(whole, sizeof(whole), format, arguments);
 	va_end(arguments);
-	snprintf(stall->message, sizeof(stall->message), "%.*s", (int)text_cut(whole, strlen(whole), sizeof(stall->message) - 1), whole);
+	snprintf(stall->message, sizeof(stall->message), "%.*s",
+	         (int)text_cut(whole, strlen(whole), sizeof(stall->message) - 1), whole);
 }
 
 void stall_from_error(struct stall *stall, const char *subject, const struct error *error)

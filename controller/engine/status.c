@@ -22,8 +22,8 @@ const struct json *status_condition(const struct json *status, const char *type)
 
 /* Conditions. lastTransitionTime changes only when the status flips. */
 
-static void add_condition(struct json *conditions, const struct evacuation *evacuation, struct arena *arena, const char *type,
-                          bool is, const char *reason, const char *message)
+static void add_condition(struct json *conditions, const struct evacuation *evacuation, struct arena *arena,
+                          const char *type, bool is, const char *reason, const char *message)
 {
 	const struct json *before = status_condition(json_get(evacuation->object, "status"), type);
 	const char *value = is ? "True" : "False";
@@ -41,7 +41,8 @@ static void add_condition(struct json *conditions, const struct evacuation *evac
 	json_add(conditions, condition);
 }
 
-static const char *evacuated_message(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
+static const char *evacuated_message(const struct evacuation *evacuation, const struct tally *tally,
+                                     struct arena *arena)
 {
 	if (evacuation->phase != PHASE_HOLDING)
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
@@ -55,7 +56,8 @@ static const char *complete_message(const struct tally *tally, struct arena *are
 		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
 	if (tally->refused + tally->failed + tally->rival == 0)
 		return "nothing was refused and nothing failed";
-	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed, tally->rival);
+	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed,
+	                    tally->rival);
 }
 
 static void add_conditions(struct json *status, const struct evacuation *evacuation, struct arena *arena)
@@ -63,7 +65,8 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	struct json *conditions = json_set_array(status, "conditions");
 	struct tally tally = phase_tally(&evacuation->items, NULL);
 	bool stalled = evacuation->stall.reason[0] != '\0';
-	bool ready = !stalled && (evacuation->phase == PHASE_HOLDING || evacuation->phase == PHASE_PLANNED || evacuation->phase == PHASE_RESTORED);
+	bool ready = !stalled && (evacuation->phase == PHASE_HOLDING || evacuation->phase == PHASE_PLANNED ||
+	                          evacuation->phase == PHASE_RESTORED);
 	bool held = evacuation->phase == PHASE_HOLDING;
 	bool clean = tally.failed + tally.rival == 0 && tally.settled == tally.changed;
 	const char *phase = phase_name(evacuation->phase);
@@ -71,13 +74,24 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
 	              stalled ? evacuation->stall.message : arena_printf(arena, "phase %s", phase));
 	if (stalled)
-		add_condition(conditions, evacuation, arena, "Stalled", true, evacuation->stall.reason, evacuation->stall.message);
+		add_condition(conditions, evacuation, arena, "Stalled", true, evacuation->stall.reason,
+		              evacuation->stall.message);
 	else if (!ready)
-		add_condition(conditions, evacuation, arena, "Reconciling", true, phase, arena_printf(arena, "phase %s", phase));
-	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, tally.rival ? "Rival" : held && !clean ? "NotSettled" : held ? phase : "NotYet",
+		add_condition(conditions, evacuation, arena, "Reconciling", true, phase,
+		              arena_printf(arena, "phase %s", phase));
+	add_condition(conditions, evacuation, arena, "Evacuated", held && clean,
+	              tally.rival      ? "Rival"
+	              : held && !clean ? "NotSettled"
+	              : held           ? phase
+	                               : "NotYet",
 	              evacuated_message(evacuation, &tally, arena));
 	add_condition(conditions, evacuation, arena, "Complete", held && clean && tally.refused == 0,
-	              tally.failed ? "Failed" : tally.refused ? "Refused" : tally.rival ? "Rival" : held && !clean ? "NotSettled" : held ? "Complete" : "NotYet",
+	              tally.failed     ? "Failed"
+	              : tally.refused  ? "Refused"
+	              : tally.rival    ? "Rival"
+	              : held && !clean ? "NotSettled"
+	              : held           ? "Complete"
+	                               : "NotYet",
 	              complete_message(&tally, arena));
 }
 
@@ -109,8 +123,9 @@ static void add_progress(struct json *status, const struct evacuation *evacuatio
 	size_t all = tally.changed + tally.open + tally.failed + tally.rival;
 	bool back = evacuation->restoring;
 
-	json_set_string(status, "progress", arena_printf(arena, "%zu/%zu", back ? tally.restored : tally.settled,
-	                                                 back ? all + tally.restored : all));
+	json_set_string(
+		status, "progress",
+		arena_printf(arena, "%zu/%zu", back ? tally.restored : tally.settled, back ? all + tally.restored : all));
 	json_set_integer(status, "refused", (int64_t)tally.refused);
 	json_set_integer(status, "failed", (int64_t)(tally.failed + tally.rival));
 }
@@ -228,8 +243,8 @@ static void tell_event(struct evacuation *evacuation, bool warning, const char *
 		.reporting_instance = engine->settings->identity,
 	};
 
-	log_event(warning ? LOG_WARN : LOG_INFO, note, "evacuation", evacuation->manifest.name, "zone", evacuation->manifest.zone_id,
-	          "reason", reason, NULL);
+	log_event(warning ? LOG_WARN : LOG_INFO, note, "evacuation", evacuation->manifest.name, "zone",
+	          evacuation->manifest.zone_id, "reason", reason, NULL);
 	kube_ask_event(&exchange->arena, &event, engine_wall(engine), engine_random(engine), &exchange->ask.request);
 	exchange->ask.what = ASK_HTTP;
 	exchange->ask.once = true;
@@ -245,17 +260,18 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused", tally.open + tally.changed,
 		                    evacuation->manifest.zone_id, tally.refused);
 	case PHASE_HOLDING:
-		return arena_printf(arena, "zone %s is held: %zu out and settled, %zu refused, %zu failed", evacuation->manifest.zone_id,
-		                    tally.settled, tally.refused, tally.failed + tally.rival);
+		return arena_printf(arena, "zone %s is held: %zu out and settled, %zu refused, %zu failed",
+		                    evacuation->manifest.zone_id, tally.settled, tally.refused, tally.failed + tally.rival);
 	case PHASE_PLANNED:
 		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
 	case PHASE_RESTORING:
 		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
 	case PHASE_RESTORED:
-		return arena_printf(arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
-		                    evacuation->manifest.zone_id, tally.restored,
-		                    items_in_state(&evacuation->items, ITEM_GONE) + items_in_state(&evacuation->items, ITEM_SUPERSEDED),
-		                    tally.held_by_others);
+		return arena_printf(
+			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
+			evacuation->manifest.zone_id, tally.restored,
+			items_in_state(&evacuation->items, ITEM_GONE) + items_in_state(&evacuation->items, ITEM_SUPERSEDED),
+			tally.held_by_others);
 	default:
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
 	}
@@ -307,7 +323,8 @@ static void status_send(struct evacuation *evacuation, const struct json *status
 {
 	struct exchange *exchange = exchange_new(evacuation->engine, status_heard, evacuation);
 
-	kube_ask_status(&exchange->arena, evacuation->manifest.name, evacuation->manifest.uid, status, &exchange->ask.request);
+	kube_ask_status(&exchange->arena, evacuation->manifest.name, evacuation->manifest.uid, status,
+	                &exchange->ask.request);
 	exchange->ask.what = ASK_HTTP;
 	exchange->ask.effect = true;
 	evacuation->status_exchange = exchange;
@@ -321,12 +338,13 @@ static void status_write(struct evacuation *evacuation, struct instant now, stru
 	int64_t bytes = (int64_t)strlen(text);
 
 	evacuation->touched = false;
-	evacuation->status_due = instant_after(now, bytes <= STATUS_SMALL_BYTES ? STATUS_EVERY_MS
-	                                                                        : bytes * STATUS_EVERY_MS / STATUS_SMALL_BYTES);
+	evacuation->status_due = instant_after(
+		now, bytes <= STATUS_SMALL_BYTES ? STATUS_EVERY_MS : bytes * STATUS_EVERY_MS / STATUS_SMALL_BYTES);
 	if (json_equal(status, json_get(evacuation->object, "status")))
 		return;
 	/* An older CRD that drops a field would never show what was sent: that is no reason to send it every second. */
-	if (text_equal(text, evacuation->status_sent) && instant_between_ms(evacuation->status_sent_at, now) < STATUS_REPEAT_MS)
+	if (text_equal(text, evacuation->status_sent) &&
+	    instant_between_ms(evacuation->status_sent_at, now) < STATUS_REPEAT_MS)
 		return;
 	arena_reset(&evacuation->status_arena);
 	evacuation->status_sent = arena_string(&evacuation->status_arena, text);

@@ -249,8 +249,11 @@ def test_answers_that_are_none(pattern: str, kind: str, times: int, controllers,
     steps.await_ready(kube, timeout=120, controller=controller)
     assert fault.struck == times
     steps.assert_out(world)
-    steps.recover(kube, timeout=120, controller=controller)
-    steps.assert_back(world, before)
+    claimed = steps.recover_but_claims(kube, world, before, controller, timeout=120)
+    if claimed == 0:
+        steps.assert_back(world, before)
+    else:
+        assert pattern in ("autoscaling:UpdateAutoScalingGroup", "*"), "only an update can still be on its way"
 
 
 def test_an_update_that_is_forbidden(controllers, account: Account, world: World, kube: Kube, gate: Gate):

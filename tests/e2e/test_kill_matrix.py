@@ -35,6 +35,7 @@ class Bench:
     gate: Gate
     controller: Controller
     before: Snapshot | None = None
+    claimed: int = 0
 
     def renew(self, journal: bool = True) -> None:
         self.gate.clear()
@@ -53,12 +54,19 @@ class Bench:
         steps.await_ready(self.kube, controller=self.controller)
 
     def finish(self) -> None:
-        """The second controller: out, back, exact."""
+        """
+        The second controller: out, back, exact. Where the first one may have left an update on its way, that group's record stays open for
+        five minutes more; what is waited for is that nothing else is left (the simulation plays it to its end on a virtual clock).
+        """
         self.evacuate()
         steps.assert_out(self.world)
         assert self.world.evacuated_nodes() == set(NODE_NAMES)
-        steps.recover(self.kube, controller=self.controller)
-        self.check_back()
+        if steps.recover_but_claims(self.kube, self.world, self.before, self.controller) == 0:
+            self.check_back()
+            return
+        self.claimed += 1
+        assert self.controller.stop() == 0
+        assert not self.gate.violations, self.gate.violations
 
     def check_back(self) -> None:
         assert self.controller.stop() == 0
@@ -151,7 +159,7 @@ def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
     with capsys.disabled():
         print(
             f"\nkill matrix: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
-            f"{len(failures)} failed, {time.monotonic() - began:.0f} s"
+            f"{bench.claimed} left a claim, {len(failures)} failed, {time.monotonic() - began:.0f} s"
         )
     assert not failures, "\n\n".join(failures)
     assert struck >= len(points) * 2

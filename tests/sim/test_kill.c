@@ -62,7 +62,9 @@ Test(kill, before_and_after_every_effect)
 {
 	double began = seconds();
 	unsigned effects = story_effects(3);
-	cr_assert_leq(effects, 64, "%u effects: seven changes out and back, registration, finalizer and a status a second need no more", effects);
+	cr_assert_leq(effects, 64,
+	              "%u effects: seven changes out and back, registration, finalizer and a status a second need no more",
+	              effects);
 	for (unsigned n = 1; n <= effects; n++) {
 		story_killed_at(3, n, WORLD_KILL_BEFORE);
 		story_killed_at(3, n, WORLD_KILL_AFTER);

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from bed.controller import Controller
 from bed.gate import Gate
 from bed.kube import Kube, wait_for
 from bed.region import EVACUATED
-from bed.world import World
+from bed.world import Snapshot, World
 
 ALL = {"all": True}
 NODES = {"kind": "EksNode", "selector": ALL}
@@ -65,6 +66,33 @@ def await_gone(kube: Kube, name: str = NAME, timeout: float = 60, controller: Co
 def recover(kube: Kube, name: str = NAME, timeout: float = 60, controller: Controller | None = None) -> None:
     kube.delete_evacuation(name)
     await_gone(kube, name, timeout, controller)
+
+
+def claims(world: World) -> list[dict[str, Any]]:
+    """The records that stay open only because an update without an answer may still land: its signature is good until then."""
+    now = datetime.now(UTC).isoformat()
+    return [item for item in world.records() if item.get("unansweredUntil", {}).get("S", "") > now]
+
+
+def recover_but_claims(kube: Kube, world: World, before: Snapshot, controller: Controller, timeout: float = 60) -> int:
+    """
+    Delete, and wait until all is exactly as it was. How many records stay open until a signature is too old, five minutes later;
+    0: none, and the object is gone.
+    """
+    kube.delete_evacuation(NAME)
+    _patience(controller, "all to be as it was", lambda: not before.differences(world.snapshot()), timeout)
+
+    def settled() -> bool:
+        return kube.evacuation(NAME) is None or len(world.records()) == len(claims(world)) > 0
+
+    try:
+        _patience(controller, f"{NAME} to be gone, or to wait for claims alone", settled, timeout)
+    except TimeoutError as error:
+        raise AssertionError(f"{error}\n{describe(kube)}") from None
+    if kube.evacuation(NAME) is None:
+        return 0
+    assert all(item["state"]["S"] == "Restoring" for item in world.records())
+    return len(claims(world))
 
 
 def describe(kube: Kube, name: str = NAME) -> str:

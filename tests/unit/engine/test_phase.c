@@ -26,7 +26,8 @@ Test(phase, every_state_is_counted_once)
 		states[i] = (enum item_state)i;
 	tally = tally_of(states, ITEM_STATES);
 	cr_assert_eq(tally.found, ITEM_STATES);
-	cr_assert_eq(tally.changed + tally.open + tally.refused + tally.failed + tally.rival + tally.restored + tally.held_by_others,
+	cr_assert_eq(tally.changed + tally.open + tally.refused + tally.failed + tally.rival + tally.restored +
+	                 tally.held_by_others,
 	             ITEM_STATES);
 	cr_assert_eq(tally.settled, 1);
 	cr_assert_eq(tally.changed, 3, "Settled, Applied and Restoring are changed");

@@ -53,7 +53,8 @@ Test(requeue, expired_credentials_are_refreshed_once)
 
 Test(requeue, a_plain_no_is_told)
 {
-	const enum error_kind final[] = {ERROR_DENIED, ERROR_ABSENT, ERROR_CONFLICT, ERROR_REJECTED, ERROR_GONE, ERROR_LIMIT, ERROR_INPUT};
+	const enum error_kind final[] = {ERROR_DENIED, ERROR_ABSENT, ERROR_CONFLICT, ERROR_REJECTED,
+	                                 ERROR_GONE,   ERROR_LIMIT,  ERROR_INPUT};
 
 	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++)
 		cr_assert_eq(decide(final[i], false, false, 1).what, REQUEUE_TELL, "%s", error_kind_name(final[i]));

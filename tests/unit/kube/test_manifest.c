@@ -211,8 +211,9 @@ Test(manifest, metadata_is_there_even_when_the_spec_is_refused)
 
 Test(manifest, the_zone_is_known_even_where_the_rest_is_refused)
 {
-	cr_assert_not(read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, metadata: {name: out, uid: u-1}, "
-	                        "spec: {zoneId: use1-az1, region: us-east-1, guards: {}, targets: []}}"));
+	cr_assert_not(
+		read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, metadata: {name: out, uid: u-1}, "
+	              "spec: {zoneId: use1-az1, region: us-east-1, guards: {}, targets: []}}"));
 	cr_assert_not_null(strstr(error.message, "spec.guards"), "%s", error.message);
 	cr_assert_str_eq(manifest.zone_id, "use1-az1");
 	cr_assert_str_eq(manifest.region, "us-east-1");

@@ -12,14 +12,16 @@ void delta_split(const struct scope *scope, const struct string_list *current, s
                  struct string_list *in_zone, struct string_list *elsewhere);
 
 /* `current` without those of `removed`. */
-struct string_list delta_without(const struct string_list *current, const struct string_list *removed, struct arena *arena);
+struct string_list delta_without(const struct string_list *current, const struct string_list *removed,
+                                 struct arena *arena);
 
 /* Those of `removed` that are not in `current` and that the account still has (scope): what remains to be put back. */
 struct string_list delta_missing(const struct scope *scope, const struct string_list *current,
                                  const struct string_list *removed, struct arena *arena);
 
 /* Those of `removed` that `current` holds. */
-struct string_list delta_present(const struct string_list *current, const struct string_list *removed, struct arena *arena);
+struct string_list delta_present(const struct string_list *current, const struct string_list *removed,
+                                 struct arena *arena);
 
 /*
  * `current` plus `missing`, each put next to its neighbour of `order` (the list as first read) that is still there: behind the nearest

@@ -25,7 +25,8 @@ struct record {
 	const char *attempt;               /* who wrote it last */
 	struct wallclock created_at;
 	struct wallclock updated_at;
-	const char *unreadable; /* NULL; else why it could not be read: only zone and id are set then, and nobody may act on it */
+	const char
+		*unreadable; /* NULL; else why it could not be read: only zone and id are set then, and nobody may act on it */
 };
 
 struct records {

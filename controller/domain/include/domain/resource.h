@@ -7,10 +7,10 @@
 #include "domain/scope.h"
 
 struct resource {
-	const char *kind;        /* "AutoScalingGroup" */
-	const char *id;          /* journal key: ARN, or "<cluster uid>/<node>" */
-	const char *name;        /* what a person calls it */
-	const char *incarnation; /* differs when it was made anew under the same name: ARN, createdAt, UID */
+	const char *kind;           /* "AutoScalingGroup" */
+	const char *id;             /* journal key: ARN, or "<cluster uid>/<node>" */
+	const char *name;           /* what a person calls it */
+	const char *incarnation;    /* differs when it was made anew under the same name: ARN, createdAt, UID */
 	struct string_list names;   /* what selectors match; includes `name` */
 	struct string_list subnets; /* as configured, in their order */
 	struct tags tags;

@@ -13,18 +13,18 @@
 #include "web/web.h"
 
 struct engine_settings {
-	const char *region;          /* the controller's own */
-	const char *table;           /* the journal's */
+	const char *region; /* the controller's own */
+	const char *table;  /* the journal's */
 	bool create_table;
 	bool leader_elect;
 	const char *lease_namespace;
-	const char *identity;        /* unique per process: "<host>_<uuid>" */
-	const char *cluster_name;    /* readable, may be NULL */
-	int64_t resync_ms;           /* look again while holding */
-	int64_t poll_ms;             /* look at what is settling */
+	const char *identity;     /* unique per process: "<host>_<uuid>" */
+	const char *cluster_name; /* readable, may be NULL */
+	int64_t resync_ms;        /* look again while holding */
+	int64_t poll_ms;          /* look at what is settling */
 	struct kube_config *kube;
 	const struct aws_environment *environment; /* credentials and endpoints */
-	struct web *web;             /* NULL = publish nothing */
+	struct web *web;                           /* NULL = publish nothing */
 };
 
 struct engine;

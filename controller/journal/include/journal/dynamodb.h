@@ -13,7 +13,8 @@
 #define DYNAMODB_INDEX "resourceType-zoneId-index"
 
 /* One conditional write (PutItem, UpdateItem or DeleteItem; ReturnValues and ReturnValuesOnConditionCheckFailure ALL_*). */
-void dynamodb_ask_call(struct arena *arena, const char *table, const struct journal_call *call, struct http_request *out);
+void dynamodb_ask_call(struct arena *arena, const char *table, const struct journal_call *call,
+                       struct http_request *out);
 
 /*
  * 200, or the refusal judged from the old item it carries. When a back end refuses without the item (`*needs_read` set, result true, outcome not
@@ -22,7 +23,8 @@ void dynamodb_ask_call(struct arena *arena, const char *table, const struct jour
  */
 bool dynamodb_hear_call(struct arena *arena, const struct journal_call *call, const struct http_response *response,
                         struct journal_outcome *out, bool *needs_read, struct error *error);
-void dynamodb_ask_read(struct arena *arena, const char *table, const struct journal_call *call, struct http_request *out);
+void dynamodb_ask_read(struct arena *arena, const char *table, const struct journal_call *call,
+                       struct http_request *out);
 bool dynamodb_hear_read(struct arena *arena, const struct journal_call *call, const struct http_response *response,
                         struct journal_outcome *out, struct error *error);
 

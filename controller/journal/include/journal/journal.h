@@ -49,23 +49,23 @@ struct journal_call {
 	 * already has a later unanswered_until, are only possible for one who has read it (else NOT_OURS, with the record).
 	 */
 	struct record record;
-	struct string_list removed_old;  /* EXTEND: what must be there */
-	struct string_list removed_new;  /* EXTEND */
-	enum record_state done_state;    /* DONE: RECORD_SETTLED or RECORD_APPLIED */
+	struct string_list removed_old;    /* EXTEND: what must be there */
+	struct string_list removed_new;    /* EXTEND */
+	enum record_state done_state;      /* DONE: RECORD_SETTLED or RECORD_APPLIED */
 	struct wallclock unanswered_until; /* DONE, RESTORE: at least so long an update may still land; 0 = no claim */
 };
 
 enum journal_verdict {
-	JOURNAL_DONE_NOW,     /* the rule's effect is there */
-	JOURNAL_ALREADY,      /* it was there: our own lost answer, or nothing to do (DONE when it is Settled; CLOSE of none) */
-	JOURNAL_EXISTS,       /* INTENT: an open record of ours exists: look at it and decide afresh */
-	JOURNAL_FOREIGN,      /* INTENT: others own it and not we: join */
-	JOURNAL_RESTORING,    /* somebody is putting it back: wait (JOIN again once it is untouched for 10 min) */
-	JOURNAL_STILL_HELD,   /* RESTORE, CLOSE: others own it too: leave */
-	JOURNAL_LAST_OWNER,   /* LEAVE: nobody else is left: restore */
-	JOURNAL_NOT_OURS,     /* we are not among the owners, the attempt is another's, or the record is not as read: decide afresh */
-	JOURNAL_UNANSWERED,   /* CLOSE: an update may still land, see record.unanswered_until */
-	JOURNAL_ABSENT,       /* there is no such record */
+	JOURNAL_DONE_NOW, /* the rule's effect is there */
+	JOURNAL_ALREADY,  /* it was there: our own lost answer, or nothing to do (DONE when it is Settled; CLOSE of none) */
+	JOURNAL_EXISTS,   /* INTENT: an open record of ours exists: look at it and decide afresh */
+	JOURNAL_FOREIGN,  /* INTENT: others own it and not we: join */
+	JOURNAL_RESTORING,  /* somebody is putting it back: wait (JOIN again once it is untouched for 10 min) */
+	JOURNAL_STILL_HELD, /* RESTORE, CLOSE: others own it too: leave */
+	JOURNAL_LAST_OWNER, /* LEAVE: nobody else is left: restore */
+	JOURNAL_NOT_OURS, /* we are not among the owners, the attempt is another's, or the record is not as read: decide afresh */
+	JOURNAL_UNANSWERED, /* CLOSE: an update may still land, see record.unanswered_until */
+	JOURNAL_ABSENT,     /* there is no such record */
 };
 
 const char *journal_verdict_name(enum journal_verdict verdict);

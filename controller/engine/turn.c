@@ -1,0 +1,108 @@
+#include "turn.h"
+
+#include <stdio.h>
+
+#include "observe.h"
+#include "plan.h"
+#include "requeue.h"
+#include "stall.h"
+#include "state.h"
+
+/* While the environment keeps us from observing: again after, growing. */
+#define OBSERVE_AGAIN_MS 5000
+#define OBSERVE_AGAIN_MAX_MS 60000
+
+/* Other credentials see another account's groups and journal: nothing of that may be taken for ours. */
+static bool same_account(struct evacuation *evacuation, const struct facts *facts)
+{
+	const char *before = json_path_string(evacuation->object, "status.accountId");
+	struct error *error = &evacuation->observe_error;
+
+	if (!before || text_equal(before, facts->scope.account_id))
+		return true;
+	error_set(error, ERROR_REJECTED,
+	          "the credentials are of account %s, but this was begun in account %s; give back those of %s",
+	          facts->scope.account_id, before, before);
+	snprintf(error->code, sizeof(error->code), "OtherAccount");
+	return false;
+}
+
+static void observed(struct evacuation *evacuation, struct facts *facts, const struct error *error)
+{
+	struct engine *engine = evacuation->engine;
+	struct instant now = engine_now(engine);
+
+	evacuation->observation = NULL;
+	evacuation_touch(evacuation);
+	if (!facts) {
+		evacuation->observe_failures++;
+		evacuation->observe_error = *error;
+		evacuation->observe_due = instant_after(now, requeue_backoff_ms(evacuation->observe_failures, OBSERVE_AGAIN_MS,
+		                                                                OBSERVE_AGAIN_MAX_MS, engine_random(engine)));
+		return;
+	}
+	if (!same_account(evacuation, facts)) {
+		facts_release(facts);
+		evacuation->observe_due = instant_after(now, OBSERVE_AGAIN_MAX_MS);
+		return;
+	}
+	facts_release(evacuation->facts);
+	evacuation->facts = facts;
+	evacuation->facts_serial++;
+	evacuation->observe_failures = 0;
+	evacuation->observe_error = (struct error){0};
+	evacuation->observe_due = instant_after(now, engine->settings->resync_ms);
+	if (facts->generation != evacuation->manifest.generation) /* the object was edited meanwhile */
+		evacuation->observe_due = now;
+	evacuation->observed_for_restore = evacuation->restoring;
+	evacuation->nodes_due = true; /* the zone's name may be new */
+	if (evacuation->restoring)
+		plan_take_records(evacuation);
+	else
+		plan_take_facts(evacuation);
+}
+
+void turn_observe(struct evacuation *evacuation, bool records)
+{
+	if (evacuation->observation || !instant_reached(evacuation->observe_due, engine_now(evacuation->engine)))
+		return;
+	evacuation->observation = observation_start(evacuation, !evacuation->restoring, records, observed);
+}
+
+bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
+{
+	struct engine *engine = evacuation->engine;
+	struct error error;
+
+	if (!evacuation->place)
+		evacuation->place = place_of(engine, evacuation_region(evacuation), &error);
+	if (!evacuation->place) {
+		stall_set(&evacuation->stall, "InvalidEndpoint", "%s", error.message);
+		return false;
+	}
+	if (!engine->have_credentials) {
+		stall_set(&evacuation->stall, "NoCredentials", "%s", engine->credentials_error.message);
+		return false;
+	}
+	if (place_table(evacuation->place) || !needs_table)
+		return true;
+	if (evacuation->place->table_error.kind == ERROR_ABSENT)
+		stall_set(&evacuation->stall, "JournalMissing",
+		          "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",
+		          engine->settings->table, evacuation->place->region);
+	else if (evacuation->place->table_error.kind != ERROR_NONE)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->place->table_error);
+	return false;
+}
+
+void turn_tell_observation(struct evacuation *evacuation)
+{
+	const struct error *error = &evacuation->observe_error;
+
+	if (text_equal(error->code, "OtherAccount"))
+		stall_set(&evacuation->stall, error->code, "%s", error->message);
+	else if (error->kind == ERROR_INPUT)
+		stall_set(&evacuation->stall, "UnknownZone", "%s", error->message);
+	else if (error->kind != ERROR_NONE)
+		stall_from_error(&evacuation->stall, "Aws", error);
+}

@@ -1,0 +1,111 @@
+#include "admit.h"
+#include "plan.h"
+#include "stall.h"
+#include "state.h"
+#include "turn.h"
+
+/* Nothing is at work, and nothing waits to be begun. */
+static bool all_at_rest(const struct evacuation *evacuation)
+{
+	const struct items *items = &evacuation->items;
+
+	return items->running == items->aside && items_in_state(items, ITEM_PLANNED) == 0 &&
+	       items_in_state(items, ITEM_WAITING) == 0;
+}
+
+static void started(struct evacuation *evacuation)
+{
+	if (evacuation->started_at.us == 0)
+		evacuation->started_at = engine_wall(evacuation->engine);
+}
+
+static void turn_plan_only(struct evacuation *evacuation)
+{
+	evacuation->phase = PHASE_OBSERVING;
+	if (!turn_aws_is_ready(evacuation, false))
+		return;
+	turn_observe(evacuation, evacuation->place->table_ready);
+	turn_tell_observation(evacuation);
+	plan_take_nodes(evacuation);
+	if (evacuation->facts)
+		evacuation->phase = PHASE_PLANNED;
+}
+
+static bool may_begin(struct evacuation *evacuation)
+{
+	if (!plan_needs_finalizer(evacuation) && !admit_has_predecessor(evacuation))
+		return false;
+	if (admit_finalizer(evacuation, true))
+		return true;
+	if (evacuation->finalizer_failures > 1)
+		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
+	return false;
+}
+
+static void turn_nodes(struct evacuation *evacuation)
+{
+	plan_take_nodes(evacuation);
+	if (may_begin(evacuation)) {
+		started(evacuation);
+		plan_start(evacuation);
+	}
+}
+
+static void turn_aws(struct evacuation *evacuation)
+{
+	if (!turn_aws_is_ready(evacuation, true))
+		return;
+	turn_observe(evacuation, true);
+	turn_tell_observation(evacuation);
+	if (!evacuation->facts || !may_begin(evacuation))
+		return;
+	if (admit_register(evacuation))
+		plan_start(evacuation);
+	else if (evacuation->registration_failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+}
+
+/* Nodes need no AWS, unless there are some whose zone only the account's mapping tells. */
+static bool nodes_suffice(const struct evacuation *evacuation)
+{
+	return !evacuation_targets_aws(evacuation) && !evacuation->nodes_unknown;
+}
+
+static void judge_phase(struct evacuation *evacuation)
+{
+	bool seen = evacuation->facts ? evacuation->facts->generation == evacuation->manifest.generation
+	                              : nodes_suffice(evacuation);
+
+	if (!seen)
+		evacuation->phase = evacuation->items.count ? PHASE_APPLYING : PHASE_OBSERVING;
+	else if (!all_at_rest(evacuation))
+		evacuation->phase = PHASE_APPLYING;
+	else
+		evacuation->phase = PHASE_HOLDING;
+	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 && evacuation->started_at.us != 0)
+		evacuation->evacuated_at = engine_wall(evacuation->engine);
+}
+
+void turn_evacuating(struct evacuation *evacuation)
+{
+	evacuation->phase = PHASE_PENDING;
+	if (evacuation->refused_generation == evacuation->manifest.generation) {
+		evacuation->stall = evacuation->refusal;
+		return;
+	}
+	if (!admit_by_objects(evacuation))
+		return;
+	if (evacuation->manifest.mode == MODE_PLAN) {
+		turn_plan_only(evacuation);
+		return;
+	}
+	turn_nodes(evacuation);
+	turn_aws(evacuation);
+	if (nodes_suffice(evacuation) &&
+	    evacuation->finalizer_failures == 0) /* only their copies in the journal wait for AWS */
+		evacuation->stall = (struct stall){0};
+	items_sweep(&evacuation->items);
+	if (evacuation->refused_generation == evacuation->manifest.generation)
+		return;
+	judge_phase(evacuation);
+}

@@ -1,0 +1,163 @@
+#include "admit.h"
+#include "observe.h"
+#include "plan.h"
+#include "stall.h"
+#include "state.h"
+#include "turn.h"
+
+/* A record of ours was there although all seemed closed: look again after, longer each time. */
+#define VERIFY_AGAIN_MS 5000
+#define ABANDON_ANNOTATION "zonevac.dev/abandon"
+
+bool turn_is_abandoned(const struct evacuation *evacuation)
+{
+	const struct json *annotations = json_path(evacuation->object, "metadata.annotations");
+
+	return text_equal(json_get_string(annotations, ABANDON_ANNOTATION), evacuation->manifest.uid);
+}
+
+/* From now on everything is put back: what was found for taking out is forgotten. */
+static void turn_round(struct evacuation *evacuation)
+{
+	evacuation->restoring = true;
+	evacuation->turning = true;
+	evacuation->nodes_due = true;
+	evacuation->observe_due = (struct instant){0};
+	observation_cancel(evacuation->observation);
+	evacuation->observation = NULL;
+	for (struct item *item = evacuation->items.first; item; item = item->next) {
+		item->retry_at = (struct instant){0}; /* that was about taking out */
+		item->failures = 0;
+		item_consider(item);
+	}
+}
+
+/* Every process that takes out has ended or been stopped. */
+static bool turned_round(struct evacuation *evacuation)
+{
+	bool all = true;
+
+	if (!evacuation->restoring)
+		turn_round(evacuation);
+	if (!evacuation->turning)
+		return true;
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		if (item->direction == DIRECTION_OUT && process_running(&item->process) && !process_stop(&item->process))
+			all = false;
+	if (process_running(&evacuation->registration) && !process_stop(&evacuation->registration))
+		all = false;
+	evacuation->turning = !all;
+	return all;
+}
+
+static bool facts_have_ours(const struct evacuation *evacuation)
+{
+	for (size_t i = 0; i < evacuation->facts->records.count; i++)
+		if (evacuation->facts->records.at[i].unreadable ||
+		    string_list_has(&evacuation->facts->records.at[i].owners, evacuation->engine->cluster.owner))
+			return true;
+	return false;
+}
+
+/* An object of nodes alone that AWS was never asked for: there can be no record. */
+static bool never_met_aws(const struct evacuation *evacuation)
+{
+	return !evacuation_targets_aws(evacuation) && !evacuation->facts &&
+	       !json_path_string(evacuation->object, "status.accountId");
+}
+
+/* No record is left: read once more before that is believed. */
+static bool verify_nothing_left(struct evacuation *evacuation)
+{
+	if (evacuation->verified)
+		return true;
+	if (!evacuation->verify_serial) {
+		evacuation->verify_serial = evacuation->facts_serial + 1;
+		evacuation->observe_due = (struct instant){0};
+	}
+	if (evacuation->facts_serial >= evacuation->verify_serial) {
+		evacuation->verified = !facts_have_ours(evacuation);
+		evacuation->verify_serial = evacuation->facts_serial + 1;
+		evacuation->observe_due =
+			instant_after(engine_now(evacuation->engine), VERIFY_AGAIN_MS * ++evacuation->verify_tries);
+	}
+	turn_observe(evacuation, true);
+	return evacuation->verified;
+}
+
+static void tell_strange_record(struct evacuation *evacuation)
+{
+	const struct record *record = plan_strange_record(evacuation);
+
+	if (record && record->unreadable)
+		stall_set(&evacuation->stall, "UnreadableRecord",
+		          "the journal's item (%s, %s) cannot be read: %s; mend or delete it by hand", record->zone_id,
+		          record->resource_id, record->unreadable);
+	else if (record)
+		stall_set(&evacuation->stall, "UnknownKind",
+		          "the journal holds %s, of kind %s, which this version cannot put back; run the one that took it out",
+		          record->resource_id, record->resource_type);
+}
+
+static bool restore_aws(struct evacuation *evacuation)
+{
+	if (!turn_aws_is_ready(evacuation, true)) {
+		if (never_met_aws(evacuation))
+			evacuation->stall = (struct stall){0};
+		return never_met_aws(evacuation);
+	}
+	turn_observe(evacuation, true);
+	turn_tell_observation(evacuation);
+	if (!evacuation->facts || !evacuation->observed_for_restore)
+		return false;
+	plan_start_restores(evacuation, true);
+	if (evacuation->items.records > 0 || evacuation->items.running > 0)
+		return false;
+	if (!verify_nothing_left(evacuation)) {
+		tell_strange_record(evacuation);
+		return false;
+	}
+	if (admit_unregister(evacuation))
+		return true;
+	if (evacuation->registration_failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+	return false;
+}
+
+static void let_go(struct evacuation *evacuation)
+{
+	if (!admit_finalizer(evacuation, false) && evacuation->finalizer_failures > 1)
+		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
+}
+
+void turn_restoring(struct evacuation *evacuation)
+{
+	struct evacuation *successor;
+	bool nodes_back, aws_back;
+
+	evacuation->phase = PHASE_RESTORING;
+	if (!evacuation->manifest.finalizer)
+		return;
+	if (turn_is_abandoned(evacuation)) {
+		stall_set(&evacuation->stall, "Abandoned",
+		          "let go without restoring, as its annotation %s says; what is still out stands in the journal",
+		          ABANDON_ANNOTATION);
+		let_go(evacuation);
+		return;
+	}
+	if (!turned_round(evacuation))
+		return;
+	successor = admit_successor(evacuation);
+	if (successor) { /* it takes the records over: nothing more is restored in between */
+		if (successor->manifest.finalizer && evacuation->items.running == 0)
+			let_go(evacuation);
+		return;
+	}
+	nodes_back = plan_take_held_nodes(evacuation) == 0;
+	plan_start_restores(evacuation, false);
+	aws_back = restore_aws(evacuation);
+	if (nodes_back && aws_back) {
+		evacuation->phase = PHASE_RESTORED;
+		let_go(evacuation);
+	}
+}
