@@ -17,6 +17,7 @@ from bed.controlplane import NAMESPACE, ROOT, free_port
 from bed.gate import Gate
 from bed.kube import loopback_session
 from bed.moto_patches import REGION
+from bed.orphans import end_with_parent
 from bed.signature import Key
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -86,7 +87,7 @@ class Controller:
         assert self.process is None or self.process.poll() is not None, "it is running"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command(), env=self.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                self.command(), env=self.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent
             )
         self.violent = False
         return self

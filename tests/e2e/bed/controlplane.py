@@ -16,6 +16,7 @@ import yaml
 
 from bed.certificates import Authority, signing_key
 from bed.kube import Kube, KubeError, loopback_session, wait_for
+from bed.orphans import end_with_parent
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMESPACE = "zonevac-system"
@@ -92,7 +93,9 @@ class ControlPlane:
 
     def _spawn(self, name: str, *arguments: str) -> subprocess.Popen:
         log = (self.folder / f"{name}.log").open("wb")
-        process = subprocess.Popen(arguments, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            arguments, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent
+        )
         log.close()
         self._processes.append(process)
         return process
