@@ -16,7 +16,7 @@ struct setting {
 	enum setting_kind kind;
 	size_t offset;
 	const char *otherwise; /* default, as one would write it; NULL = none */
-	const char *value;     /* placeholder in the help */
+	const char *value;     /* what stands for it in the help */
 	const char *prose;
 };
 

@@ -30,10 +30,10 @@ static const char *name(struct write *write, const char *attribute)
 	return alias;
 }
 
-static const char *value(struct write *write, const char *placeholder, struct json *content)
+static const char *value(struct write *write, const char *token, struct json *content)
 {
-	json_set(write->values, placeholder, content);
-	return placeholder;
+	json_set(write->values, token, content);
+	return token;
 }
 
 static const char *state_value(struct write *write, enum record_state state)

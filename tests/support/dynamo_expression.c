@@ -141,10 +141,10 @@ void expression_expect(struct dynamo_expression *x, const char *sign)
 		expression_wrong(x, "Invalid expression: Syntax error; \"%s\" expected, token: \"%s\"", sign, x->token);
 }
 
-static void use(struct dynamo_expression *x, const char *placeholder)
+static void use(struct dynamo_expression *x, const char *token)
 {
-	if (!string_list_has(&x->used, placeholder))
-		string_list_add(&x->used, x->arena, placeholder);
+	if (!string_list_has(&x->used, token))
+		string_list_add(&x->used, x->arena, token);
 }
 
 static bool is_reserved(const char *word)
@@ -385,12 +385,12 @@ bool dynamo_condition(struct dynamo_expression *x, const char *text, const struc
 	return result && x->invalid == NULL;
 }
 
-static void refuse_unused(struct dynamo_expression *x, const struct json *placeholders, const char *what)
+static void refuse_unused(struct dynamo_expression *x, const struct json *tokens, const char *what)
 {
-	for (size_t i = 0; i < json_count(placeholders); i++) {
+	for (size_t i = 0; i < json_count(tokens); i++) {
 		const char *key = NULL;
 
-		json_member(placeholders, i, &key);
+		json_member(tokens, i, &key);
 		if (!string_list_has(&x->used, key))
 			expression_wrong(x, "Value provided in %s unused in expressions: keys: {%s}", what, key);
 	}
