@@ -43,15 +43,28 @@ static bool refuse_other_zone(struct evacuation *evacuation, const char *held)
 	return false;
 }
 
+/* Another zone of the region: refused for good if that one has begun, else decided when it has. */
+static bool yield_to_other_zone(struct evacuation *evacuation, const struct evacuation *other)
+{
+	if (other->manifest.finalizer)
+		return refuse_other_zone(evacuation, other->manifest.zone_id);
+	stall_set(
+		&evacuation->stall, "OtherZoneFirst",
+		"ZonalEvacuation %s of zone %s came first and has not begun yet; two zones of a region are never emptied at once, so this one "
+		"waits until that has begun, or is deleted",
+		other->manifest.name, other->manifest.zone_id);
+	return false;
+}
+
 bool admit_by_objects(struct evacuation *evacuation)
 {
 	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next) {
-		if (other == evacuation || !evacuation_wants_zone(other) || !same_region(other, evacuation))
+		if (other == evacuation || !evacuation_wants_zone(other) || !same_region(other, evacuation) ||
+		    !before(other, evacuation))
 			continue;
-		if (!same_zone(other, evacuation)) {
-			if (before(other, evacuation))
-				return refuse_other_zone(evacuation, other->manifest.zone_id);
-		} else if (!other->manifest.deleting && before(other, evacuation)) {
+		if (!same_zone(other, evacuation))
+			return yield_to_other_zone(evacuation, other);
+		if (!other->manifest.deleting) {
 			stall_set(&evacuation->stall, "ZoneTaken",
 			          "ZonalEvacuation %s has this zone; this one takes over when that is deleted",
 			          other->manifest.name);

@@ -222,12 +222,16 @@ static void publish(struct engine *engine)
 	struct instant now = engine_now(engine);
 	struct snapshot *snapshot;
 	struct text text;
+	const char *why;
+	bool ready;
 
 	if (!engine->settings->web)
 		return;
 	web_beat(engine->settings->web);
-	if (!instant_reached(engine->publish_due, now))
+	ready = cluster_synced(engine, &why);
+	if (!instant_reached(engine->publish_due, now) && ready == engine->published_ready)
 		return;
+	engine->published_ready = ready;
 	engine->publish_due = instant_after(now, PUBLISH_EVERY_MS);
 	gauge_phases(engine);
 	snapshot = snapshot_new();
@@ -235,7 +239,8 @@ static void publish(struct engine *engine)
 	metric_print(engine->metrics, &text);
 	snapshot->metrics_length = text.length;
 	snapshot->metrics = text.at; /* handed over */
-	snapshot->ready = cluster_synced(engine, &snapshot->not_ready_because);
+	snapshot->ready = ready;
+	snapshot->not_ready_because = why;
 	web_publish(engine->settings->web, snapshot);
 }
 

@@ -174,6 +174,8 @@ bool evacuation_wants_zone(const struct evacuation *evacuation)
 		return false;
 	if (manifest->finalizer) /* whatever its spec has become: it may hold something */
 		return true;
+	if (evacuation->observe_error.kind == ERROR_INPUT) /* there is no such zone here: it will never hold it */
+		return false;
 	return evacuation->valid && !manifest->deleting && manifest->mode == MODE_EVACUATE &&
 	       evacuation->refused_generation != manifest->generation;
 }

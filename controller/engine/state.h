@@ -54,6 +54,7 @@ struct engine {
 
 	struct metrics *metrics;
 	struct instant publish_due;
+	bool published_ready;
 	struct wallclock acting_since;
 
 	bool stopping;

@@ -50,8 +50,10 @@ static const char *evacuated_message(const struct evacuation *evacuation, const 
 	                    tally->settled + tally->failed + tally->rival + tally->changed - tally->settled);
 }
 
-static const char *complete_message(const struct tally *tally, struct arena *arena)
+static const char *complete_message(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
 {
+	if (evacuation->phase != PHASE_HOLDING)
+		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
 	if (tally->settled < tally->changed)
 		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
 	if (tally->refused + tally->failed + tally->rival == 0)
@@ -92,7 +94,7 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	              : held && !clean ? "NotSettled"
 	              : held           ? "Complete"
 	                               : "NotYet",
-	              complete_message(&tally, arena));
+	              complete_message(evacuation, &tally, arena));
 }
 
 /* Counts. */

@@ -185,3 +185,29 @@ Test(rivals, a_record_left_restoring_is_joined_after_ten_minutes)
 	run_restore(&run);
 	run_assert_as_before(&run, before, "restored");
 }
+
+/* An object that will never hold anything must not keep others from what they want. */
+Test(rivals, an_object_of_an_unknown_zone_holds_up_nobody)
+{
+	run_add_region(&run);
+	run_apply(&run, "wrong", "use1-az9", "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]");
+	run_for(&run, 10000);
+	cr_assert_str_eq(run_stalled_because(&run, "wrong"), "UnknownZone");
+	run_hold(&run);
+	cr_assert_str_eq(world_group(run.world, "web"), "subnet-b1,subnet-c1");
+	cr_assert_str_eq(run_stalled_because(&run, "wrong"), "OtherZone");
+}
+
+/* Applied together, while the journal's table is missing: the older one comes first, and the younger one is refused when that has begun, not before. */
+Test(rivals, another_zone_is_refused_only_by_one_that_has_begun)
+{
+	run_add_region(&run);
+	world_aws_outage(run.world, 5 * MINUTE_MS);
+	run_apply(&run, "first", "use1-az2", "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]");
+	run_for(&run, 2000);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 60000);
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "OtherZoneFirst");
+	world_delete_evacuation(run.world, "first");
+	run_must(&run, run_holding, 30 * MINUTE_MS, "the younger one goes on when the older one is gone before it began");
+}
