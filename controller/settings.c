@@ -203,8 +203,22 @@ static const char *variable_of(struct arena *arena, const char *name)
 	return variable;
 }
 
+/* RFC 1123 label, as Kubernetes wants the name of a namespace. */
+static bool is_namespace(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 0 && length <= 63 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == length &&
+	       name[0] != '-' && name[length - 1] != '-';
+}
+
 static bool check(struct settings *settings, struct error *error)
 {
+	if (settings->lease_namespace && !is_namespace(settings->lease_namespace))
+		return error_set(
+			error, ERROR_INPUT,
+			"--lease-namespace is \"%s\"; a namespace has 1 to 63 lower-case letters, digits and dashes, none at its ends",
+			settings->lease_namespace);
 	if (!text_starts_with(settings->journal, "dynamodb:") || settings->journal[strlen("dynamodb:")] == '\0')
 		return error_set(error, ERROR_INPUT, "--journal is \"%s\"; it must be dynamodb:TABLE", settings->journal);
 	settings->table = settings->journal + strlen("dynamodb:");

@@ -202,7 +202,10 @@ const struct json *json_path(const struct json *object, const char *path)
 
 const char *json_string(const struct json *json)
 {
-	return json_type(json) == JSON_STRING ? json_object_get_string(inner(json)) : NULL;
+	const char *string = json_type(json) == JSON_STRING ? json_object_get_string(inner(json)) : NULL;
+
+	/* What has a NUL inside is no string of ours: cut there it would be another one. */
+	return string && strlen(string) == (size_t)json_object_get_string_len(inner(json)) ? string : NULL;
 }
 
 const char *json_get_string(const struct json *object, const char *key)

@@ -13,6 +13,8 @@
  *
  * Putting back (change_restore.c):
  *
+ * rewrite (the record was deleted under us)
+ *      ▼
  *   restore ─► look ──judge──► update ─► settle ⟲ ─► close ─► (Restored)
  *      │         ▲     ├─────────────────────────────► close     (BACK; GONE believed twice; SUPERSEDED)
  *      │         └──── wait (absent once; an update may still land)
@@ -45,6 +47,7 @@
 
 extern const struct step *const change_evacuate_first;
 extern const struct step *const change_restore_first;
+extern const struct step *const change_restore_lost_first; /* held, and the journal does not know it any more */
 extern const struct step *const change_node_out_first;
 extern const struct step *const change_node_copy_first; /* the journal's copy of a node that is out */
 extern const struct step *const change_node_back_first;

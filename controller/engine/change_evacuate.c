@@ -89,6 +89,8 @@ static const struct step *judge_out(struct item *item, struct instant now)
 		return end(item, ITEM_SETTLED, NULL);
 	if (!item->has_record) { /* somebody deleted the record of what we took out: it is written again */
 		item->decision.change = item->change;
+		if (!item->change.incarnation) /* known from the status alone */
+			item->decision.change.incarnation = item->looked->incarnation;
 		return &step_intent;
 	}
 	if (item->record.state == RECORD_RESTORING || !item_is_ours(item))

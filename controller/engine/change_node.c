@@ -51,18 +51,14 @@ static bool patch_again(struct item *item, const struct answer *answer)
 	case ERROR_UNREACHABLE:
 	case ERROR_TIMEOUT:
 	case ERROR_SERVER:
+	case ERROR_MALFORMED:
+	case ERROR_ABSENT:  /* believed when the watch says so */
+	case ERROR_DENIED:  /* an API server that has just started does not know its rules yet */
+	case ERROR_EXPIRED: /* the token is read again */
 		return ++item->updates < PATCHES_MAX;
 	default:
 		return false;
 	}
-}
-
-/* The API server knows more than the watch has told yet. */
-static const struct step *node_is_gone(struct item *item)
-{
-	cluster_forget_node(item->evacuation->engine, item->change.name, item->change.incarnation);
-	item_become(item, ITEM_GONE, "the node no longer exists");
-	return NULL;
 }
 
 static bool carries(struct item *item)
@@ -132,13 +128,15 @@ static const struct step *out_hear(void *self, const struct answer *answer)
 
 	if (item->evacuation->restoring)
 		return NULL;
-	if (answer->error && answer->error->kind == ERROR_ABSENT)
-		return node_is_gone(item);
 	if (answer->error)
 		return patch_again(item, answer) ? &step_out : item_fail(item, answer);
 	if (!answer->response)
 		return out_nothing_to_do(item);
 	learn_patched(item, answer);
+	if (node_now(item) && plan_node(item, node_now(item))) /* whatever the answer was: it does not carry it */
+		return ++item->updates < PATCHES_MAX
+		           ? &step_out
+		           : item_fail_because(item, answer->now, "the API server accepted the patch, and it is not there");
 	item->failures = 0;
 	item_become(item, ITEM_SETTLED, NULL);
 	return NULL;
@@ -195,8 +193,6 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
 
-	if (answer->error && answer->error->kind == ERROR_ABSENT)
-		return node_is_gone(item);
 	if (answer->error)
 		return patch_again(item, answer) ? &step_back : item_fail(item, answer);
 	if (answer->response)

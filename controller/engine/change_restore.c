@@ -7,13 +7,13 @@
 /* A process that has decided so often has met something it does not understand. */
 #define ROUNDS_MAX 400
 
-static const struct step step_restore, step_leave, step_look, step_update, step_settle, step_close;
+static const struct step step_rewrite, step_restore, step_leave, step_look, step_update, step_settle, step_close;
 
 static const struct step *end(struct item *item, enum item_state state, const char *reason)
 {
 	item_become(item, state, reason);
 	item_set_record(item, NULL);
-	item->held = false;
+	item_set_held(item, false);
 	item->failures = 0;
 	item->evacuation->engine->proved = true;
 	return NULL;
@@ -32,8 +32,10 @@ static const struct step *decide_afresh(struct item *item, const struct answer *
 {
 	const struct record *record = &answer->journal->record;
 
-	if (!record->resource_id)
-		return end(item, ITEM_RESTORED, NULL);
+	if (!record->resource_id) {
+		item_set_record(item, NULL);
+		return &step_rewrite;
+	}
 	item_set_record(item, record);
 	if (!item_is_ours(item))
 		return end(item, ITEM_HELD_BY_OTHERS, "another owner holds it");
@@ -56,11 +58,36 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 		return &step_look;
 	case JOURNAL_STILL_HELD:
 		return &step_leave;
-	case JOURNAL_ABSENT:
-		return end(item, ITEM_RESTORED, NULL);
+	case JOURNAL_ABSENT: /* somebody deleted the record of what we took out: it is written again, and then put back */
+		item_set_record(item, NULL);
+		return ++item->rounds < ROUNDS_MAX
+		           ? &step_rewrite
+		           : item_fail_because(item, answer->now, "its record vanishes each time it is written");
 	default:
 		return decide_afresh(item, answer);
 	}
+}
+
+/* rewrite: the journal lost what this process, or the status, still knows */
+
+static void rewrite_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	struct item *item = self;
+
+	(void)now;
+	item_become(item, ITEM_RESTORING, "its record is gone from the journal and is written again");
+	item_ask_journal(item, JOURNAL_INTENT, wall, arena, out);
+	out->call.record =
+		record_of_change(&item->change, out->call.zone_id, out->call.owner, out->call.attempt, wall, arena);
+}
+
+static const struct step *rewrite_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	return decide_afresh(item, answer);
 }
 
 /* leave: whoever is not the last owner only leaves */
@@ -79,9 +106,8 @@ static const struct step *leave_hear(void *self, const struct answer *answer)
 		return item_fail(item, answer);
 	switch (answer->journal->verdict) {
 	case JOURNAL_LAST_OWNER:
-		return &step_restore;
 	case JOURNAL_ABSENT:
-		return end(item, ITEM_RESTORED, NULL);
+		return &step_restore;
 	default:
 		return end(item, ITEM_HELD_BY_OTHERS, "other owners still want it out; this one has left");
 	}
@@ -231,6 +257,7 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 	}
 }
 
+static const struct step step_rewrite = {"rewrite", rewrite_ask, rewrite_hear};
 static const struct step step_restore = {"restore", restore_ask, restore_hear};
 static const struct step step_leave = {"leave", leave_ask, leave_hear};
 static const struct step step_look = {"look", item_ask_look, look_hear};
@@ -239,3 +266,4 @@ static const struct step step_settle = {"settle", item_ask_settle, look_hear};
 static const struct step step_close = {"close", item_ask_close, close_hear};
 
 const struct step *const change_restore_first = &step_restore;
+const struct step *const change_restore_lost_first = &step_rewrite;

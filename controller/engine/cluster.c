@@ -130,14 +130,6 @@ void cluster_learn_node(struct engine *engine, const struct json *object)
 	engine->moved = true;
 }
 
-void cluster_forget_node(struct engine *engine, const char *name, const char *uid)
-{
-	struct node_entry *entry = cluster_node(engine, name);
-
-	if (entry && text_equal(entry->resource.incarnation, uid))
-		node_remove(&engine->cluster, entry);
-}
-
 static void nodes_unlist(struct cluster *cluster)
 {
 	for (size_t i = 0; i < NODE_BUCKETS; i++)

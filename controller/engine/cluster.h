@@ -58,9 +58,6 @@ bool cluster_synced(const struct engine *engine, const char **why);
 /* NULL when there is none of that name. */
 struct node_entry *cluster_node(const struct engine *engine, const char *name);
 
-/* The API server says that it is gone. */
-void cluster_forget_node(struct engine *engine, const char *name, const char *uid);
-
 /* The node as an answer of the API server showed it (after our own patch): newer than the watch. */
 void cluster_learn_node(struct engine *engine, const struct json *object);
 

@@ -14,6 +14,8 @@
 #define TURNS_MAX 10000
 #define PUBLISH_EVERY_MS 1000
 #define STOP_MS 8000
+/* Of them, kept for giving up the lease. */
+#define RELEASE_MS 3000
 #define LEASE_NAME "zonevac"
 
 struct instant engine_now(const struct engine *engine)
@@ -165,7 +167,9 @@ static void stop_turn(struct engine *engine)
 	bool patient = !instant_reached(engine->stop_by, now);
 	struct exchange *exchange;
 
-	if (!engine->releasing && exchange_effects_in_flight(engine) > 0 && patient)
+	/* An effect that nobody answers is left to the journal: whoever acts next reckons with it. */
+	if (!engine->releasing && exchange_effects_in_flight(engine) > 0 &&
+	    !instant_reached(instant_after(engine->stop_by, -RELEASE_MS), now))
 		return;
 	engine->releasing = true;
 	if (engine->lease_exchange && patient) /* a renewal in flight would come after the release */
@@ -252,7 +256,7 @@ static struct instant next_due(struct engine *engine)
 	struct instant due = instant_after(now, WAIT_MAX_MS);
 
 	if (engine->stopping)
-		return instant_earlier(due, engine->stop_by.ms > now.ms ? engine->stop_by : instant_after(now, 50));
+		return instant_after(now, 100); /* there is little left to wait for, and a bound to it */
 	due = exchange_due(engine, due);
 	due = cluster_due(engine, due);
 	if (engine->settings->leader_elect && !engine->lease_exchange)

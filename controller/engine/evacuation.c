@@ -98,6 +98,13 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 	evacuation->valid = manifest_read(&evacuation->object_arena, evacuation->object, &evacuation->manifest, &error);
 	evacuation->invalid_because = arena_string(&evacuation->object_arena, error.message);
 	evacuation->listed = true;
+	if (evacuation->manifest.generation != generation && !evacuation->manifest.deleting &&
+	    !evacuation->manifest.finalizer) {
+		evacuation->restoring = false; /* a refused one was edited: from the start */
+		evacuation->verified = false;
+		evacuation->unregistered = false;
+		evacuation->observed_for_restore = false;
+	}
 	if (evacuation->manifest.generation != generation) {
 		evacuation->observe_due = (struct instant){0};
 		evacuation->nodes_due = true;
@@ -134,6 +141,7 @@ void evacuation_learn(struct engine *engine, const struct json *object)
 	evacuation = evacuation_new(engine);
 	take_object(evacuation, object);
 	take_over_status(evacuation);
+	plan_take_status(evacuation, json_get(evacuation->object, "status"));
 }
 
 void evacuation_forget(struct engine *engine, const char *name, const char *uid)

@@ -235,12 +235,22 @@ static void item_repack(struct item *item, const struct record *record)
 	item->arena = fresh;
 }
 
+void item_set_held(struct item *item, bool held)
+{
+	if (item->held == held)
+		return;
+	item->held = held;
+	if (!item_is_node(item))
+		items_of(item)->held += held ? 1 : (size_t)-1;
+}
+
 static void item_mark_record(struct item *item, bool has)
 {
 	if (item->has_record == has)
 		return;
 	item->has_record = has;
-	item->held |= has;
+	if (has)
+		item_set_held(item, true);
 	items_of(item)->records += has ? 1 : (size_t)-1;
 	item_consider(item);
 }

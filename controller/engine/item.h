@@ -94,6 +94,7 @@ struct items {
 	struct item_line later; /* nodes: considered, but it may not be begun yet */
 	size_t states[2][ITEM_STATES]; /* [is a node] */
 	size_t records;                /* items with an open record of ours */
+	size_t held;                   /* AWS items that we have out, whether or not the journal still knows it */
 	size_t running;                /* processes at work */
 	size_t aside;                  /* of them, those that only write copies */
 	size_t dropped;                /* items to be forgotten */
@@ -106,6 +107,9 @@ void items_done(struct items *items);
 struct item *items_find(const struct items *items, const char *id);
 struct item *items_add(struct items *items, struct evacuation *evacuation, const struct actuator *actuator,
                        const struct change *change);
+
+/* We have it out, or no longer. */
+void item_set_held(struct item *item, bool held);
 
 /* Take over a change, copied. */
 void item_set_change(struct item *item, const struct change *change);

@@ -182,6 +182,14 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 		item_become(item, ITEM_APPLIED, "it is no longer selected, or no longer there: it is put back at recovery");
 }
 
+/* Held, and the journal does not know it: its process writes the record again. */
+static void take_lost(struct item *item)
+{
+	if (item->held && !item->has_record && !item_is_node(item) && !process_running(&item->process) &&
+	    !knows_more(item) && item->state != ITEM_FAILED)
+		item_become(item, ITEM_PLANNED, NULL);
+}
+
 /* Somebody stopped in the middle of a change. */
 static bool half_done(const struct facts *facts)
 {
@@ -202,6 +210,8 @@ void plan_take_facts(struct evacuation *evacuation)
 			take_resource(evacuation, facts->surveys[i]->actuator, &facts->surveys[i]->resources.at[k], &arena);
 	for (size_t i = 0; i < facts->records.count; i++)
 		take_record(evacuation, &facts->records.at[i]);
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		take_lost(item);
 	arena_done(&arena);
 	evacuation->engine->proved |= !half_done(facts);
 }
@@ -211,6 +221,41 @@ void plan_take_records(struct evacuation *evacuation)
 	for (size_t i = 0; i < evacuation->facts->records.count; i++)
 		take_record(evacuation, &evacuation->facts->records.at[i]);
 	evacuation->engine->proved |= !half_done(evacuation->facts);
+}
+
+static void take_told_change(struct evacuation *evacuation, const struct json *entry)
+{
+	const char *state = json_get_string(entry, "state");
+	const struct actuator *actuator =
+		json_get_string(entry, "kind") ? registry_find(json_get_string(entry, "kind")) : NULL;
+	struct arena arena;
+	struct change change = {.name = json_get_string(entry, "name"), .id = json_get_string(entry, "id")};
+	struct item *item;
+
+	if (!actuator || !change.id || !change.name || items_find(&evacuation->items, change.id) ||
+	    !(text_equal(state, item_state_name(ITEM_SETTLED)) || text_equal(state, item_state_name(ITEM_APPLIED))))
+		return;
+	arena_init(&arena, "told change", 1u << 20);
+	change.kind = actuator->kind;
+	change.removed = json_strings(json_get(entry, "removed"), &arena);
+	if (change.removed.count) {
+		item = items_add(&evacuation->items, evacuation, actuator, &change);
+		item_set_held(item, true);
+		item_become(item, ITEM_APPLIED, "so says the status; the journal has not been read yet");
+	}
+	arena_done(&arena);
+}
+
+void plan_take_status(struct evacuation *evacuation, const struct json *status)
+{
+	const struct json *changes = json_get(status, "changes");
+	const char *phase = json_get_string(status, "phase");
+
+	if (!evacuation->manifest.finalizer ||
+	    !(text_equal(phase, phase_name(PHASE_HOLDING)) || text_equal(phase, phase_name(PHASE_APPLYING))))
+		return;
+	for (size_t i = 0; i < json_count(changes); i++)
+		take_told_change(evacuation, json_at(changes, i));
 }
 
 /* Nodes. */
@@ -475,14 +520,14 @@ static void start_node_restore(struct evacuation *evacuation, const struct scope
 
 static bool start_restore(struct item *item)
 {
-	if (!item->has_record || (item->state == ITEM_FAILED && !retry_reached(item)))
+	if ((!item->has_record && !item->held) || (item->state == ITEM_FAILED && !retry_reached(item)))
 		return false;
 	if (!item_is_in_account(item)) {
 		item_become(item, ITEM_FAILED,
 		            "its ARN is of another account or region than these credentials: it is left alone");
 		return false;
 	}
-	start_changing(item, DIRECTION_BACK, change_restore_first);
+	start_changing(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
 	return true;
 }
 

@@ -12,6 +12,12 @@
 /* A complete observation while evacuating: items for every selected resource in the zone, and for every open record of ours. */
 void plan_take_facts(struct evacuation *evacuation);
 
+/*
+ * What an earlier process said that it holds: should the journal have lost it, this is the last place that knows. `status` is that of the object when it
+ * was first seen; one of an evacuation that was being put back proves nothing.
+ */
+void plan_take_status(struct evacuation *evacuation, const struct json *status);
+
 /* A complete observation while restoring: items for every open record of ours. */
 void plan_take_records(struct evacuation *evacuation);
 

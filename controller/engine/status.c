@@ -9,6 +9,7 @@
 #define STATUS_SMALL_BYTES (64 << 10)
 #define STATUS_AGAIN_MS 2000
 #define STATUS_REPEAT_MS 60000
+#define NOTHING_SENTENCE "nothing that the targets select lies in the zone: see that their selectors say what is meant"
 
 const struct json *status_condition(const struct json *status, const char *type)
 {
@@ -46,6 +47,8 @@ static const char *evacuated_message(const struct evacuation *evacuation, const 
 {
 	if (evacuation->phase != PHASE_HOLDING)
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+	if (tally->found == 0)
+		return NOTHING_SENTENCE;
 	return arena_printf(arena, "%zu of %zu are out and settled", tally->settled,
 	                    tally->settled + tally->failed + tally->rival + tally->changed - tally->settled);
 }
@@ -54,12 +57,28 @@ static const char *complete_message(const struct evacuation *evacuation, const s
 {
 	if (evacuation->phase != PHASE_HOLDING)
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+	if (tally->found == 0)
+		return NOTHING_SENTENCE;
 	if (tally->settled < tally->changed)
 		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
 	if (tally->refused + tally->failed + tally->rival == 0)
 		return "nothing was refused and nothing failed";
 	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed,
 	                    tally->rival);
+}
+
+/* Why the zone counts as evacuated, or does not; `fine` when there is nothing against it. */
+static const char *held_reason(const struct tally *tally, bool held, const char *fine)
+{
+	if (!held)
+		return "NotYet";
+	if (tally->found == 0)
+		return "NothingSelected";
+	if (tally->rival)
+		return "Rival";
+	if (tally->failed)
+		return "Failed";
+	return tally->settled < tally->changed ? "NotSettled" : fine;
 }
 
 static void add_conditions(struct json *status, const struct evacuation *evacuation, struct arena *arena)
@@ -70,7 +89,8 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	bool ready = !stalled && (evacuation->phase == PHASE_HOLDING || evacuation->phase == PHASE_PLANNED ||
 	                          evacuation->phase == PHASE_RESTORED);
 	bool held = evacuation->phase == PHASE_HOLDING;
-	bool clean = tally.failed + tally.rival == 0 && tally.settled == tally.changed;
+	bool nothing = tally.found == 0; /* a typo in a selector looks like this */
+	bool clean = !nothing && tally.failed + tally.rival == 0 && tally.settled == tally.changed;
 	const char *phase = phase_name(evacuation->phase);
 
 	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
@@ -81,19 +101,12 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	else if (!ready)
 		add_condition(conditions, evacuation, arena, "Reconciling", true, phase,
 		              arena_printf(arena, "phase %s", phase));
-	add_condition(conditions, evacuation, arena, "Evacuated", held && clean,
-	              tally.rival      ? "Rival"
-	              : held && !clean ? "NotSettled"
-	              : held           ? phase
-	                               : "NotYet",
+	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, held_reason(&tally, held, phase),
 	              evacuated_message(evacuation, &tally, arena));
 	add_condition(conditions, evacuation, arena, "Complete", held && clean && tally.refused == 0,
-	              tally.failed     ? "Failed"
-	              : tally.refused  ? "Refused"
-	              : tally.rival    ? "Rival"
-	              : held && !clean ? "NotSettled"
-	              : held           ? "Complete"
-	                               : "NotYet",
+	              tally.failed    ? "Failed"
+	              : tally.refused ? "Refused"
+	                              : held_reason(&tally, held, "Complete"),
 	              complete_message(evacuation, &tally, arena));
 }
 

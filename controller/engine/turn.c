@@ -87,9 +87,13 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 	if (place_table(evacuation->place) || !needs_table)
 		return true;
 	if (evacuation->place->table_error.kind == ERROR_ABSENT)
-		stall_set(&evacuation->stall, "JournalMissing",
-		          "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",
-		          engine->settings->table, evacuation->place->region);
+		stall_set(
+			&evacuation->stall, "JournalMissing",
+			evacuation->items.held > 0
+				? "the journal's table %s does not exist in %s, and something is held: restore it from its backup; an empty one gets again "
+				  "what this controller still knows"
+				: "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",
+			engine->settings->table, evacuation->place->region);
 	else if (evacuation->place->table_error.kind != ERROR_NONE)
 		stall_from_error(&evacuation->stall, "Journal", &evacuation->place->table_error);
 	return false;

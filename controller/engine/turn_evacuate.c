@@ -68,7 +68,9 @@ static void turn_aws(struct evacuation *evacuation)
 /* Nodes need no AWS, unless there are some whose zone only the account's mapping tells. */
 static bool nodes_suffice(const struct evacuation *evacuation)
 {
-	return !evacuation_targets_aws(evacuation) && !evacuation->nodes_unknown;
+	bool unknown_zone = evacuation->observe_error.kind == ERROR_INPUT;
+
+	return !evacuation_targets_aws(evacuation) && !evacuation->nodes_unknown && !unknown_zone;
 }
 
 static void judge_phase(struct evacuation *evacuation)
@@ -82,7 +84,8 @@ static void judge_phase(struct evacuation *evacuation)
 		evacuation->phase = PHASE_APPLYING;
 	else
 		evacuation->phase = PHASE_HOLDING;
-	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 && evacuation->started_at.us != 0)
+	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 &&
+	    items_in_state(&evacuation->items, ITEM_FAILED) == 0 && evacuation->started_at.us != 0)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
 }
 
@@ -90,6 +93,8 @@ void turn_evacuating(struct evacuation *evacuation)
 {
 	evacuation->phase = PHASE_PENDING;
 	if (evacuation->refused_generation == evacuation->manifest.generation) {
+		if (evacuation->manifest.finalizer) /* nodes were taken before the journal said no: they are given back */
+			turn_restoring(evacuation);
 		evacuation->stall = evacuation->refusal;
 		return;
 	}

@@ -110,13 +110,12 @@ static bool restore_aws(struct evacuation *evacuation)
 	turn_tell_observation(evacuation);
 	if (!evacuation->facts || !evacuation->observed_for_restore)
 		return false;
+	tell_strange_record(evacuation);
 	plan_start_restores(evacuation, true);
-	if (evacuation->items.records > 0 || evacuation->items.running > 0)
+	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
-	if (!verify_nothing_left(evacuation)) {
-		tell_strange_record(evacuation);
+	if (!verify_nothing_left(evacuation))
 		return false;
-	}
 	if (admit_unregister(evacuation))
 		return true;
 	if (evacuation->registration_failures > 0)
@@ -147,7 +146,7 @@ void turn_restoring(struct evacuation *evacuation)
 	}
 	if (!turned_round(evacuation))
 		return;
-	successor = admit_successor(evacuation);
+	successor = evacuation->manifest.deleting ? admit_successor(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
 		if (successor->manifest.finalizer && evacuation->items.running == 0)
 			let_go(evacuation);

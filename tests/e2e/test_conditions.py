@@ -170,7 +170,7 @@ def test_health_and_metrics(controllers, account: Account, kube: Kube, gate: Gat
     assert controller.http("/healthz").status_code == 200
     text = controller.http("/metrics").text
     assert "zonevac_build_info{" in text
-    assert "zonevac_leader 1" in text
+    assert "\nzonevac_leader 1\n" in text
     sent = len(gate.named("autoscaling:UpdateAutoScalingGroup"))
     wait_for("the count of updates", lambda: count_of(controller, "UpdateAutoScalingGroup") == sent, timeout=5)
     steps.recover(kube)

@@ -85,7 +85,7 @@ def test_measure_latency_and_idle(controllers, account: Account, kube: Kube, ins
 
 def leads(controller) -> bool:
     try:
-        return "zonevac_leader 1" in controller.http("/metrics").text
+        return "\nzonevac_leader 1\n" in controller.http("/metrics").text
     except requests.RequestException:
         return False
 

@@ -381,3 +381,31 @@ Test(claims, a_token_refused_at_a_watch_is_read_again)
 	run_must(&run, run_holding, 30 * MINUTE_MS, "holds");
 	finish();
 }
+
+/* A typo in a selector looks like this: nothing was done, so nothing is claimed. */
+Test(claims, what_selects_nothing_is_neither_evacuated_nor_complete)
+{
+	const char *reason;
+
+	run_apply(&run, "out", "use1-az1", "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"matchNames\":[\"wbe-*\"]}}]");
+	run_must(&run, run_holding, 5 * MINUTE_MS, "there is nothing to wait for");
+	run_for(&run, 2000);
+	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", &reason), "False");
+	cr_assert_str_eq(reason, "NothingSelected");
+	cr_assert_str_eq(world_condition(run.world, "out", "Complete", &reason), "False");
+}
+
+/* Nodes are taken without asking AWS; when the journal then says that another cluster holds another zone, they are given back. */
+Test(claims, nodes_are_given_back_when_the_journal_refuses_the_zone)
+{
+	world_put_item(run.world,
+	               "{\"zoneId\":{\"S\":\"#region\"},\"resourceId\":{\"S\":\"active\"},\"revision\":{\"N\":\"1\"},"
+	               "\"zone:use1-az2\":{\"SS\":[\"another-cluster\"]}}");
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 2 * MINUTE_MS);
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "OtherZone");
+	cr_assert_not(world_node_tainted(run.world, "node-a1"));
+	cr_assert_not(world_node_cordoned(run.world, "node-a1"));
+	cr_assert_eq(world_zone_owners(run.world, "use1-az1"), 0);
+	run_restore(&run);
+}

@@ -123,6 +123,8 @@ Test(settings, what_is_wrong_is_named_with_what_is_allowed)
 	refused("--journal", "file:x", "dynamodb:TABLE");
 	refused("--journal", "dynamodb:", "dynamodb:TABLE");
 	refused("--journal", "dynamodb:a b", "3 to 255");
+	refused("--lease-namespace", "../../api", "--lease-namespace is \"../../api\"");
+	refused("--lease-namespace=", NULL, "1 to 63");
 	refused("--config", "/nonexistent/zonevac.yaml", "/nonexistent/zonevac.yaml");
 }
 
