@@ -79,7 +79,9 @@ bool dynamodb_hear_region(struct arena *arena, const struct http_response *respo
 	if (item == NULL)
 		return true;
 	if (!dynamodb_read_integer(json_get(item, "revision"), &out->revision))
-		return error_set(error, ERROR_MALFORMED, "the journal's item (#region, active) has no revision; delete that item by hand while no zone of the region is held");
+		return error_set(
+			error, ERROR_MALFORMED,
+			"the journal's item (#region, active) has no revision; delete that item by hand while no zone of the region is held");
 	return read_zones(arena, item, zone_id, out, error);
 }
 

@@ -31,7 +31,7 @@ enum json_type json_type(const struct json *json); /* NULL is JSON_NULL */
 /* A member that is null reads as not there; json_member tells it. */
 const struct json *json_get(const struct json *object, const char *key);
 const struct json *json_path(const struct json *object, const char *path); /* "metadata.name"; keys without dots */
-const char *json_string(const struct json *json);                          /* NULL when not a string, or one with a NUL inside */
+const char *json_string(const struct json *json); /* NULL when not a string, or one with a NUL inside */
 const char *json_get_string(const struct json *object, const char *key);
 const char *json_path_string(const struct json *object, const char *path);
 bool json_bool(const struct json *json, bool otherwise);
