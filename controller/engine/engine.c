@@ -227,15 +227,18 @@ static void publish(struct engine *engine)
 	struct snapshot *snapshot;
 	struct text text;
 	const char *why;
-	bool ready;
+	bool ready, leading;
 
 	if (!engine->settings->web)
 		return;
 	web_beat(engine->settings->web);
 	ready = cluster_synced(engine, &why);
-	if (!instant_reached(engine->publish_due, now) && ready == engine->published_ready)
+	leading = engine_may_act(engine);
+	if (!instant_reached(engine->publish_due, now) && ready == engine->published_ready &&
+	    leading == engine->published_leading)
 		return;
 	engine->published_ready = ready;
+	engine->published_leading = leading;
 	engine->publish_due = instant_after(now, PUBLISH_EVERY_MS);
 	gauge_phases(engine);
 	snapshot = snapshot_new();

@@ -55,6 +55,7 @@ struct engine {
 	struct metrics *metrics;
 	struct instant publish_due;
 	bool published_ready;
+	bool published_leading;
 	struct wallclock acting_since;
 
 	bool stopping;
