@@ -55,16 +55,16 @@ static const char *evacuated_message(const struct evacuation *evacuation, const 
 
 static const char *complete_message(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
 {
+	if (tally->refused + tally->failed + tally->rival > 0)
+		return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused,
+		                    tally->failed, tally->rival);
 	if (evacuation->phase != PHASE_HOLDING)
 		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
 	if (tally->found == 0)
 		return NOTHING_SENTENCE;
 	if (tally->settled < tally->changed)
 		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
-	if (tally->refused + tally->failed + tally->rival == 0)
-		return "nothing was refused and nothing failed";
-	return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused, tally->failed,
-	                    tally->rival);
+	return "nothing was refused and nothing failed";
 }
 
 /* Why the zone counts as evacuated, or does not; `fine` when there is nothing against it. */
