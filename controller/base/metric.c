@@ -168,14 +168,9 @@ static void key_other(struct text *key, enum metric_family family)
 		append_label(key, *label, "other");
 }
 
-/* FNV-1a. */
 static size_t slot_of(const struct text *key)
 {
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < key->length; i++)
-		hash = (hash ^ (unsigned char)key->at[i]) * 16777619U;
-	return hash % HASH_SLOTS;
+	return text_hash(key->at, key->length) % HASH_SLOTS;
 }
 
 static struct series *series_find(const struct family *of, const struct text *key)

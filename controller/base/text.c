@@ -222,6 +222,15 @@ char *text_trim(struct arena *arena, const char *string, size_t length)
 	return arena_copy(arena, string, length);
 }
 
+uint32_t text_hash(const char *bytes, size_t length)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)bytes[i]) * 16777619U;
+	return hash;
+}
+
 bool text_equal(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);

@@ -17,11 +17,7 @@
 
 static size_t bucket_of(const char *name)
 {
-	uint32_t hash = 2166136261u;
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
-	return hash % NODE_BUCKETS;
+	return text_hash(name, strlen(name)) % NODE_BUCKETS;
 }
 
 struct node_entry *cluster_node(const struct engine *engine, const char *name)

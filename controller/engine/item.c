@@ -34,11 +34,7 @@ const char *item_state_name(enum item_state state)
 
 static size_t bucket_of(const char *id)
 {
-	uint32_t hash = 2166136261u;
-
-	for (; *id; id++)
-		hash = (hash ^ (unsigned char)*id) * 16777619u;
-	return hash % ITEM_BUCKETS;
+	return text_hash(id, strlen(id)) % ITEM_BUCKETS;
 }
 
 void items_init(struct items *items)

@@ -245,3 +245,10 @@ Test(text, numbers_are_short_and_exact)
 		text_done(&text);
 	}
 }
+
+Test(text, hash_is_fnv_1a)
+{
+	cr_assert_eq(text_hash("", 0), 0x811c9dc5U);
+	cr_assert_eq(text_hash("a", 1), 0xe40c292cU);
+	cr_assert_eq(text_hash("foobar", 6), 0xbf9cf968U);
+}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 
@@ -48,6 +49,9 @@ char *text_base64_decode(struct arena *arena, const char *string, size_t *length
 
 /* Copy of the string without leading and trailing white space. */
 char *text_trim(struct arena *arena, const char *string, size_t length);
+
+/* FNV-1a of `length` bytes: spreads names over the buckets of our tables; no defence against chosen names. */
+uint32_t text_hash(const char *bytes, size_t length);
 
 /* NULL-safe: two NULLs are equal. */
 bool text_equal(const char *a, const char *b);
