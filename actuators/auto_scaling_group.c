@@ -6,7 +6,13 @@
  * no compare-and-set, so a request is always built from what was just read. Taking subnets out makes Auto Scaling
  * launch elsewhere and then terminate here, by itself.
  *
- * Sources: EC2 Auto Scaling API reference (2011-01-01), user guide "Availability Zone rebalancing".
+ * What is not asked for, and why. Instance refreshes: one that is under way forbids other launch templates but not other
+ * subnets, and what it replaces from then on starts elsewhere. Warm pools: their instances lie in the same subnets and
+ * are not among those that a group lists; asking about each pool would cost a call a group, so that a remark says that
+ * there is one. The kind of a placement group: instances in two zones show that it is not the one that lies in one.
+ *
+ * Sources: EC2 Auto Scaling API reference (2011-01-01), user guide "Availability Zone rebalancing",
+ * "Warm pools", "Instance refresh".
  */
 #include <assert.h>
 #include <string.h>
@@ -39,6 +45,7 @@ struct group {
 	const char *placement_group; /* NULL = none */
 	struct string_list zones;    /* names and ids, as the group lists them */
 	struct string_list suspended;
+	size_t wanted_count; /* of instances; 0 also where its capacity is counted in something else */
 	struct instance *instances;
 	size_t instance_count;
 };
@@ -131,6 +138,22 @@ static void read_instances(const struct xml *list, struct arena *arena, struct g
 	}
 }
 
+/* Capacity may be counted in vCPUs, in MiB, or in weights of the instances' types. */
+static size_t read_wanted(const struct xml *member)
+{
+	const char *unit = text_of(member, "DesiredCapacityType");
+	const char *desired = text_of(member, "DesiredCapacity");
+	long long count = 0;
+
+	if (unit != NULL && strcmp(unit, "units") != 0)
+		return 0;
+	for (const struct xml *at = xml_child(xml_child(member, "Instances"), "member"); at != NULL; at = xml_next(at)) {
+		if (text_of(at, "WeightedCapacity") != NULL)
+			return 0;
+	}
+	return text_parse_integer(desired, 0, INT32_MAX, &count) ? (size_t)count : 0;
+}
+
 static const struct group *read_facts(const struct xml *member, struct arena *arena)
 {
 	struct group *group = ARENA_NEW(arena, struct group);
@@ -142,10 +165,64 @@ static const struct group *read_facts(const struct xml *member, struct arena *ar
 	add_texts(xml_child(member, "AvailabilityZoneIds"), NULL, arena, &group->zones);
 	add_texts(xml_child(member, "SuspendedProcesses"), "ProcessName", arena, &group->suspended);
 	read_instances(xml_child(member, "Instances"), arena, group);
+	group->wanted_count = read_wanted(member);
 	return group;
 }
 
-static bool read_group(const struct xml *member, struct arena *arena, struct resource *out, struct error *error)
+static const char *zone_word(const struct scope *scope)
+{
+	return scope->zone_name != NULL ? scope->zone_name : scope->zone_id;
+}
+
+static const char *warm_pool_remark(const struct scope *scope, const struct xml *member, struct arena *arena)
+{
+	const struct xml *pool = xml_child(member, "WarmPoolConfiguration");
+	const char *size = text_of(member, "WarmPoolSize");
+
+	if (pool == NULL || xml_child(pool, "Status") != NULL || text_equal(size, "0"))
+		return NULL;
+	return arena_printf(arena,
+	                    "its warm pool%s is not waited for: instances of it may still lie in %s (aws autoscaling "
+	                    "describe-warm-pool lists them)",
+	                    size != NULL ? arena_printf(arena, " of %.16s", size) : "", zone_word(scope));
+}
+
+/* Is it there, and in the zone? */
+static bool counts(const struct scope *scope, const struct instance *instance)
+{
+	const char *state = instance->state != NULL ? instance->state : "";
+
+	if (text_starts_with(state, "Terminated") || text_starts_with(state, "Warmed:Terminated") ||
+	    strcmp(state, "Detached") == 0)
+		return false;
+	if (instance->zone_id != NULL)
+		return strcmp(instance->zone_id, scope->zone_id) == 0;
+	return instance->zone_name != NULL && text_equal(instance->zone_name, scope->zone_name);
+}
+
+static struct string_list instances_in_zone(const struct scope *scope, const struct group *group, struct arena *arena)
+{
+	struct string_list ids = {0};
+
+	for (size_t i = 0; i < group->instance_count; i++) {
+		if (group->instances[i].id != NULL && counts(scope, &group->instances[i]))
+			string_list_add(&ids, arena, group->instances[i].id);
+	}
+	return ids;
+}
+
+static void read_tags(const struct xml *list, struct arena *arena, struct tags *out)
+{
+	for (const struct xml *tag = xml_child(list, "member"); tag != NULL; tag = xml_next(tag)) {
+		const char *value = xml_path_text(tag, "Value");
+
+		if (text_of(tag, "Key") != NULL)
+			tags_add(out, arena, text_of(tag, "Key"), value != NULL ? value : "");
+	}
+}
+
+static bool read_group(const struct scope *scope, const struct xml *member, struct arena *arena, struct resource *out,
+                       struct error *error)
 {
 	const char *subnets = text_of(member, "VPCZoneIdentifier");
 
@@ -158,13 +235,11 @@ static bool read_group(const struct xml *member, struct arena *arena, struct res
 	out->incarnation = out->id;
 	string_list_add(&out->names, arena, out->name);
 	out->subnets = string_list_split(subnets != NULL ? subnets : "", ",", arena);
-	for (const struct xml *tag = xml_child(xml_child(member, "Tags"), "member"); tag != NULL; tag = xml_next(tag)) {
-		const char *value = xml_path_text(tag, "Value");
-
-		if (text_of(tag, "Key") != NULL)
-			tags_add(&out->tags, arena, text_of(tag, "Key"), value != NULL ? value : "");
-	}
+	read_tags(xml_child(member, "Tags"), arena, &out->tags);
+	out->carries_ecs = tags_get(&out->tags, "AmazonECSManaged") != NULL;
 	out->facts = read_facts(member, arena);
+	out->instances = instances_in_zone(scope, group_of(out), arena);
+	out->remark = warm_pool_remark(scope, member, arena);
 	return true;
 }
 
@@ -184,14 +259,13 @@ static bool group_learn(const struct scope *scope, const struct probe *probe, co
 	const struct xml *groups = xml_child(result, "AutoScalingGroups");
 	struct resources heard = {0};
 
-	(void)scope;
 	if (root == NULL)
 		return error_wrap(error, "DescribeAutoScalingGroups");
 	if (groups == NULL)
 		return error_set(error, ERROR_MALFORMED,
 		                 "DescribeAutoScalingGroups: the answer is a <%.64s> without AutoScalingGroups", root->name);
 	for (const struct xml *member = xml_child(groups, "member"); member != NULL; member = xml_next(member)) {
-		if (!read_group(member, arena, resources_add(&heard, arena), error))
+		if (!read_group(scope, member, arena, resources_add(&heard, arena), error))
 			return false;
 	}
 	for (size_t i = 0; i < heard.count; i++)
@@ -216,15 +290,6 @@ static bool lies_in_zone(const struct scope *scope, const struct resource *resou
 	                                        (scope->zone_name != NULL && string_list_has(zones, scope->zone_name)));
 }
 
-static size_t count_known(const struct scope *scope, const struct string_list *subnets)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < subnets->count; i++)
-		count += scope_subnet(scope, subnets->at[i]) != NULL;
-	return count;
-}
-
 /* The cluster that a tag names, or NULL. */
 static const char *cluster_of_tag(const struct tag *tag)
 {
@@ -243,25 +308,39 @@ static const char *cluster_of_tag(const struct tag *tag)
 	return strcmp(name, "enabled") == 0 || strchr(name, '/') != NULL ? NULL : name;
 }
 
-/* The cluster that its tags name, whichever it is. */
-static const char *any_cluster(const struct tags *tags)
+/* The cluster that its tags name, `own` (may be NULL) aside; NULL when they name none. */
+static const char *cluster_of_tags(const struct tags *tags, const char *own)
 {
-	const char *name = NULL;
-
-	for (size_t i = 0; i < tags->count && name == NULL; i++)
-		name = cluster_of_tag(&tags->at[i]);
-	return name;
-}
-
-static const char *other_cluster(const struct scope *scope, const struct tags *tags)
-{
-	for (size_t i = 0; scope->cluster_name != NULL && i < tags->count; i++) {
+	for (size_t i = 0; i < tags->count; i++) {
 		const char *name = cluster_of_tag(&tags->at[i]);
 
-		if (name != NULL && strcmp(name, scope->cluster_name) != 0)
+		if (name != NULL && !text_equal(name, own))
 			return name;
 	}
 	return NULL;
+}
+
+/* Whatever its tags say, and wherever its instances lie. */
+static bool carries_nodes(const struct scope *scope, const struct group *group)
+{
+	for (size_t i = 0; i < group->instance_count; i++) {
+		if (scope_is_node(scope, group->instances[i].id))
+			return true;
+	}
+	return false;
+}
+
+/* A placement group of the kind that holds its instances close together lies in one zone. */
+static bool spans_zones(const struct group *group)
+{
+	for (size_t i = 1; i < group->instance_count; i++) {
+		const char *first = group->instances[0].zone_name;
+		const char *zone = group->instances[i].zone_name;
+
+		if (first != NULL && zone != NULL && strcmp(first, zone) != 0)
+			return true;
+	}
+	return false;
 }
 
 static void refuse(struct decision *out, enum guard guard, const char *reason)
@@ -271,24 +350,12 @@ static void refuse(struct decision *out, enum guard guard, const char *reason)
 	out->reason = reason;
 }
 
-static void refuse_last(const struct scope *scope, const struct string_list *elsewhere, struct arena *arena,
-                        struct decision *out)
-{
-	if (elsewhere->count == 0)
-		refuse(out, GUARD_LAST_SUBNET, arena_printf(arena, "all its subnets are in %s", scope->zone_id));
-	else
-		refuse(out, GUARD_LAST_SUBNET,
-		       arena_printf(arena, "outside %s it has only %s, which this account does not show", scope->zone_id,
-		                    string_list_join(elsewhere, arena, ", ")));
-}
-
-/* Those that nobody may override first, so that overriding one of the others cannot hide them. */
-static void guard_group(const struct scope *scope, const struct resource *resource, const struct string_list *elsewhere,
-                        struct arena *arena, struct decision *out)
+/* What nobody may override. */
+static void guard_for_good(const struct scope *scope, const struct resource *resource,
+                           const struct string_list *elsewhere, struct arena *arena, struct decision *out)
 {
 	const struct group *group = group_of(resource);
-	const char *cluster = other_cluster(scope, &resource->tags);
-	const char *node_group = tags_get(&resource->tags, "eks:nodegroup-name");
+	const char *last = delta_last_reason(scope, elsewhere, arena);
 
 	if (group->status != NULL)
 		refuse(out, GUARD_BEING_DELETED, arena_printf(arena, "it is being deleted (%s)", group->status));
@@ -296,23 +363,61 @@ static void guard_group(const struct scope *scope, const struct resource *resour
 		refuse(out, GUARD_OPERATOR, arena_printf(arena, "only %s may change it", group->operator_name));
 	else if (resource->subnets.count == 0)
 		refuse(out, GUARD_NO_SUBNETS, "it names zones instead of subnets, so there is no subnet to take out");
-	else if (count_known(scope, elsewhere) == 0)
-		refuse_last(scope, elsewhere, arena, out);
-	else if (group->placement_group != NULL)
-		refuse(out, GUARD_PLACEMENT_GROUP,
-		       arena_printf(arena, "its placement group %s ties it to its zones", group->placement_group));
-	else if (cluster != NULL)
-		refuse(out, GUARD_OTHER_CLUSTER,
-		       arena_printf(arena, "its tags say that it belongs to the cluster %s", cluster));
+	else if (last != NULL)
+		refuse(out, GUARD_LAST_SUBNET, last);
+	else if (group->placement_group != NULL && !spans_zones(group) && !scope_holds(scope, resource->id))
+		refuse(
+			out, GUARD_PLACEMENT_GROUP,
+			arena_printf(arena,
+		                 "its placement group %s may be of the kind that lies in one zone: no instances in two zones "
+		                 "show that it is not",
+		                 group->placement_group));
+}
+
+static const char *unasked_sentence(const char *cluster, const char *managed, struct arena *arena)
+{
+	return arena_printf(
+		arena,
+		"its tags say that it carries nodes of the cluster %s%s: taking a subnet out ends instances "
+		"without asking any PodDisruptionBudget, and the cluster cannot be asked whether they are drained",
+		cluster, managed);
+}
+
+static const char *other_sentence(const struct scope *scope, const char *cluster, const char *managed,
+                                  struct arena *arena)
+{
+	const char *hint = scope->cluster_name != NULL ? "" : "; --cluster-name NAME tells whether it is this one";
+
+	return arena_printf(arena,
+	                    "its tags say that it belongs to the cluster %s%s, and no node of this cluster is among its "
+	                    "instances%s",
+	                    cluster, managed, hint);
+}
+
+/*
+ * What may be overridden. One reason is told at a time: the graver one, which names the node group as well, so that
+ * whoever overrides it knows of both.
+ */
+static void guard_cluster(const struct scope *scope, const struct resource *resource, struct arena *arena,
+                          struct decision *out)
+{
+	const char *any = cluster_of_tags(&resource->tags, NULL);
+	const char *other = cluster_of_tags(&resource->tags, scope->cluster_name);
+	const char *node_group = tags_get(&resource->tags, "eks:nodegroup-name");
+	const char *managed = node_group != NULL ? arena_printf(arena, " (EKS node group %s)", node_group) : "";
+
+	if (any != NULL && !scope->has_cluster)
+		refuse(out, GUARD_NODES_NOT_DRAINED, unasked_sentence(any, managed, arena));
+	else if (other != NULL && !carries_nodes(scope, group_of(resource)))
+		refuse(out, GUARD_OTHER_CLUSTER, other_sentence(scope, other, managed, arena));
 	else if (node_group != NULL)
-		refuse(out, GUARD_MANAGED_BY_EKS, arena_printf(arena, "EKS manages it as node group %s", node_group));
-	else if (any_cluster(&resource->tags) != NULL)
-		refuse(out, GUARD_NODES_NOT_DRAINED,
-		       arena_printf(
-				   arena,
-				   "it carries nodes of the cluster %s, and taking a subnet out ends instances without asking any "
-				   "PodDisruptionBudget; this version does not drain them first",
-				   any_cluster(&resource->tags)));
+		refuse(out, GUARD_MANAGED_BY_EKS,
+		       arena_printf(arena,
+		                    "EKS manages it as node group %s: allow it (guards.allow with guard ManagedByEks), or use "
+		                    "an EKS zonal shift",
+		                    node_group));
+	if (node_group != NULL && out->guard != GUARD_MANAGED_BY_EKS)
+		out->guard_behind = GUARD_MANAGED_BY_EKS;
 }
 
 static void group_plan(const struct scope *scope, const struct resource *resource, struct arena *arena,
@@ -334,56 +439,12 @@ static void group_plan(const struct scope *scope, const struct resource *resourc
 		.removed = in_zone,
 		.order = resource->subnets,
 	};
-	guard_group(scope, resource, &elsewhere, arena, out);
-}
-
-/* Where it stands. */
-
-static const char *vpc_of(const struct scope *scope, const struct string_list *subnets)
-{
-	for (size_t i = 0; i < subnets->count; i++) {
-		const struct subnet *subnet = scope_subnet(scope, subnets->at[i]);
-
-		if (subnet != NULL)
-			return subnet->vpc_id;
-	}
-	return NULL;
-}
-
-static enum stand group_compare(const struct scope *scope, const struct change *change, const struct resource *resource,
-                                struct arena *arena)
-{
-	const char *here;
-	const char *there;
-
-	if (resource == NULL)
-		return STAND_GONE;
-	if (change->incarnation != NULL && strcmp(change->incarnation, resource->incarnation) != 0)
-		return STAND_SUPERSEDED;
-	if (resource->subnets.count == 0)
-		return STAND_SUPERSEDED;
-	if (change->removed.count > 0 && count_known(scope, &change->removed) == 0)
-		return STAND_GONE;
-	here = vpc_of(scope, &resource->subnets);
-	there = vpc_of(scope, &change->removed);
-	if (here != NULL && there != NULL && strcmp(here, there) != 0)
-		return STAND_SUPERSEDED;
-	return delta_missing(scope, &resource->subnets, &change->removed, arena).count == 0 ? STAND_BACK : STAND_OUT;
+	guard_for_good(scope, resource, &elsewhere, arena, out);
+	if (out->verdict == VERDICT_CHANGE)
+		guard_cluster(scope, resource, arena, out);
 }
 
 /* Settling. */
-
-static bool counts(const struct scope *scope, const struct instance *instance)
-{
-	const char *state = instance->state != NULL ? instance->state : "";
-
-	if (text_starts_with(state, "Terminated") || text_starts_with(state, "Warmed:Terminated") ||
-	    strcmp(state, "Detached") == 0)
-		return false;
-	if (instance->zone_id != NULL)
-		return strcmp(instance->zone_id, scope->zone_id) == 0;
-	return instance->zone_name != NULL && text_equal(instance->zone_name, scope->zone_name);
-}
 
 /* The instances still in the zone, and what keeps some of them. */
 struct remainder {
@@ -391,6 +452,8 @@ struct remainder {
 	size_t protected_count;
 	size_t standby_count;
 	size_t hooked_count; /* waiting for a lifecycle hook */
+	size_t warm_count;   /* of the warm pool */
+	size_t serving_elsewhere_count;
 	struct string_list examples;
 };
 
@@ -401,27 +464,33 @@ static struct remainder remainder_of(const struct scope *scope, const struct gro
 	for (size_t i = 0; i < group->instance_count; i++) {
 		const struct instance *instance = &group->instances[i];
 
-		if (!counts(scope, instance))
+		if (!counts(scope, instance)) {
+			remainder.serving_elsewhere_count += text_equal(instance->state, "InService");
 			continue;
+		}
 		remainder.count++;
 		remainder.protected_count += instance->protected_from_scale_in;
 		remainder.standby_count += text_equal(instance->state, "Standby");
-		remainder.hooked_count += text_equal(instance->state, "Terminating:Wait");
+		remainder.hooked_count += instance->state != NULL && strstr(instance->state, ":Wait") != NULL;
+		remainder.warm_count += instance->state != NULL && text_starts_with(instance->state, "Warmed:");
 		if (instance->id != NULL && remainder.examples.count < EXAMPLES_A_SENTENCE)
 			string_list_add(&remainder.examples, arena, instance->id);
 	}
 	return remainder;
 }
 
-static const char *zone_word(const struct scope *scope)
-{
-	return scope->zone_name != NULL ? scope->zone_name : scope->zone_id;
-}
-
 static void add_cause(struct string_list *causes, struct arena *arena, size_t count, const char *what)
 {
 	if (count > 0)
 		string_list_add(causes, arena, arena_printf(arena, "%zu %s", count, what));
+}
+
+static void add_capacity(struct string_list *causes, struct arena *arena, size_t serving_count, size_t wanted_count)
+{
+	if (serving_count < wanted_count)
+		string_list_add(causes, arena,
+		                arena_printf(arena, "elsewhere %zu of the %zu it wants %s in service", serving_count,
+		                             wanted_count, serving_count == 1 ? "is" : "are"));
 }
 
 /* Only the processes that move instances out of a zone explain why they stay. */
@@ -444,9 +513,11 @@ static const char *pending_sentence(const struct scope *scope, const struct grou
 	struct string_list causes = {0};
 	const char *of_which;
 
+	add_capacity(&causes, arena, remainder->serving_elsewhere_count, group->wanted_count);
 	add_cause(&causes, arena, remainder->protected_count, "protected from scale-in");
 	add_cause(&causes, arena, remainder->standby_count, "in Standby");
 	add_cause(&causes, arena, remainder->hooked_count, "waiting for a lifecycle hook");
+	add_cause(&causes, arena, remainder->warm_count, "of its warm pool");
 	add_suspended(&causes, arena, group);
 	of_which = causes.count > 0 ? arena_printf(arena, "; %s", string_list_join(&causes, arena, "; ")) : "";
 	return arena_printf(arena, "%zu of its instances %s still in %s (%s%s)%s", remainder->count,
@@ -455,36 +526,21 @@ static const char *pending_sentence(const struct scope *scope, const struct grou
 	                    remainder->count > remainder->examples.count ? ", …" : "", of_which);
 }
 
-static enum settling settled_out(const struct scope *scope, const struct change *change,
-                                 const struct resource *resource, struct arena *arena, const char **why)
-{
-	struct string_list present = delta_present(&resource->subnets, &change->removed, arena);
-	struct remainder remainder = remainder_of(scope, group_of(resource), arena);
-
-	if (present.count > 0) {
-		*why = arena_printf(arena, "its configuration still has %s", string_list_join(&present, arena, ", "));
-		return SETTLING_PENDING;
-	}
-	if (remainder.count > 0) {
-		*why = pending_sentence(scope, group_of(resource), &remainder, arena);
-		return SETTLING_PENDING;
-	}
-	return SETTLING_DONE;
-}
-
 static enum settling group_settled(const struct scope *scope, const struct change *change,
                                    const struct resource *resource, enum direction direction, struct arena *arena,
                                    const char **why)
 {
-	struct string_list missing;
+	struct remainder remainder;
 
-	*why = NULL;
-	if (direction == DIRECTION_OUT)
-		return settled_out(scope, change, resource, arena, why);
-	missing = delta_missing(scope, &resource->subnets, &change->removed, arena);
-	if (missing.count == 0)
+	*why = delta_unsettled(scope, change, &resource->subnets, direction, arena);
+	if (*why != NULL)
+		return SETTLING_PENDING;
+	if (direction == DIRECTION_BACK)
 		return SETTLING_DONE;
-	*why = arena_printf(arena, "its configuration does not have %s yet", string_list_join(&missing, arena, ", "));
+	remainder = remainder_of(scope, group_of(resource), arena);
+	if (remainder.count == 0)
+		return SETTLING_DONE;
+	*why = pending_sentence(scope, group_of(resource), &remainder, arena);
 	return SETTLING_PENDING;
 }
 
@@ -493,18 +549,10 @@ static enum settling group_settled(const struct scope *scope, const struct chang
 static void group_update(const struct scope *scope, const struct change *change, const struct resource *resource,
                          enum direction direction, struct arena *arena, struct http_request *out)
 {
-	struct string_list next;
+	struct string_list next = delta_next(scope, change, &resource->subnets, direction, arena);
 	struct query query;
 
-	assert(resource->subnets.count > 0);
-	if (direction == DIRECTION_OUT) {
-		next = delta_without(&resource->subnets, &change->removed, arena);
-	} else {
-		struct string_list missing = delta_missing(scope, &resource->subnets, &change->removed, arena);
-
-		next = delta_union(&resource->subnets, &missing, &change->order, arena);
-	}
-	assert(next.count > 0);
+	assert(resource->subnets.count > 0 && next.count > 0);
 	query_begin(&query, arena, aws_service_find(SERVICE), "UpdateAutoScalingGroup", out);
 	query_add(&query, "AutoScalingGroupName", resource->name);
 	query_add(&query, "VPCZoneIdentifier", string_list_join(&next, arena, ","));
@@ -514,12 +562,13 @@ static void group_update(const struct scope *scope, const struct change *change,
 const struct actuator auto_scaling_group = {
 	.kind = KIND,
 	.service = SERVICE,
+	.update_operation = "UpdateAutoScalingGroup",
 	.survey = group_survey,
 	.look_max = NAMES_A_LOOK,
 	.look = group_look,
 	.learn = group_learn,
 	.plan = group_plan,
-	.compare = group_compare,
+	.compare = delta_compare,
 	.settled = group_settled,
 	.update = group_update,
 };

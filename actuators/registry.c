@@ -4,6 +4,8 @@
 
 static const struct actuator *const actuators[] = {
 	&auto_scaling_group,
+	&ecs_service,
+	&lambda_function,
 };
 
 const struct actuator *registry_at(size_t index)

@@ -54,6 +54,14 @@ static void catch_signals(struct client *client)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* NULL when it is not set, or empty. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
 /* Unique per process, as leader election needs it: "<host or pod>_<128 bits>". */
 static bool make_identity(struct arena *arena, const char **out, struct error *error)
 {
@@ -63,8 +71,8 @@ static bool make_identity(struct arena *arena, const char **out, struct error *e
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return error_set(error, ERROR_INPUT, "no random numbers from the kernel: %s", strerror(errno));
-	if (getenv("POD_NAME") && getenv("POD_NAME")[0])
-		snprintf(host, sizeof(host), "%s", getenv("POD_NAME"));
+	if (variable("POD_NAME"))
+		snprintf(host, sizeof(host), "%s", variable("POD_NAME"));
 	else if (gethostname(host, sizeof(host) - 1) != 0)
 		snprintf(host, sizeof(host), "zonevac");
 	text_init(&text, 512);
@@ -119,6 +127,8 @@ static bool configure(struct controller *controller, struct error *error)
 		.leader_elect = settings->leader_elect,
 		.lease_namespace = settings->lease_namespace ? settings->lease_namespace : controller->kube.namespace_,
 		.cluster_name = settings->cluster_name,
+		.pod_namespace = variable("POD_NAMESPACE"),
+		.pod_name = variable("POD_NAME"),
 		.resync_ms = settings->resync_ms,
 		.poll_ms = settings->poll_interval_ms,
 		.kube = &controller->kube,

@@ -58,13 +58,19 @@ static const struct {
 	{"ResourceInUseFault", ERROR_BUSY},
 	{"ScalingActivityInProgress", ERROR_BUSY},
 	{"ScalingActivityInProgressFault", ERROR_BUSY},
+	{"ResourceConflictException", ERROR_BUSY},
 	{"ResourceNotFoundException", ERROR_ABSENT},
+	{"ClusterNotFoundException", ERROR_ABSENT},
+	{"ServiceNotActiveException", ERROR_ABSENT},
+	{"ServiceNotFoundException", ERROR_ABSENT},
 	{"ConditionalCheckFailedException", ERROR_CONFLICT},
+	{"PreconditionFailedException", ERROR_CONFLICT},
 	{"InternalError", ERROR_SERVER},
 	{"InternalFailure", ERROR_SERVER},
 	{"InternalServerError", ERROR_SERVER},
 	{"RequestTimeout", ERROR_SERVER},
 	{"RequestTimeoutException", ERROR_SERVER},
+	{"ServiceException", ERROR_SERVER},
 	{"ServiceUnavailable", ERROR_SERVER},
 	{"Unavailable", ERROR_SERVER},
 };
@@ -120,6 +126,19 @@ void aws_json_request(struct arena *arena, const struct aws_service *service, co
 	http_add_header(&out->headers, arena, "X-Amz-Target",
 	                arena_printf(arena, "%s.%s", service->target_prefix, operation));
 	out->body = body != NULL ? json_print(body, arena) : "{}";
+	out->body_length = strlen(out->body);
+}
+
+void aws_rest_request(struct arena *arena, const struct aws_service *service, const char *operation, const char *method,
+                      const char *path, const char *query, const struct json *body, struct http_request *out)
+{
+	assert(service->protocol == AWS_REST_JSON && path[0] == '/');
+	*out = (struct http_request){
+		.service = service->name, .operation = operation, .method = method, .path = path, .query = query};
+	if (body == NULL)
+		return;
+	http_add_header(&out->headers, arena, "Content-Type", "application/json");
+	out->body = json_print(body, arena);
 	out->body_length = strlen(out->body);
 }
 

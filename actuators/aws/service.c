@@ -6,6 +6,8 @@ static const struct aws_service services[] = {
 	{"autoscaling", "autoscaling", "autoscaling", "AUTO_SCALING", "2011-01-01", NULL, AWS_QUERY},
 	{"dynamodb", "dynamodb", "dynamodb", "DYNAMODB", "2012-08-10", "DynamoDB_20120810", AWS_JSON_1_0},
 	{"ec2", "ec2", "ec2", "EC2", "2016-11-15", NULL, AWS_EC2_QUERY},
+	{"ecs", "ecs", "ecs", "ECS", "2014-11-13", "AmazonEC2ContainerServiceV20141113", AWS_JSON_1_1},
+	{"lambda", "lambda", "lambda", "LAMBDA", "2015-03-31", NULL, AWS_REST_JSON},
 	{"sts", "sts", "sts", "STS", "2011-06-15", NULL, AWS_QUERY},
 };
 
@@ -24,6 +26,16 @@ static const struct {
 	 * share one.
 	 */
 	{"ec2", "", {"ec2 read", 20, 100}},
+	/* Source: ECS developer guide, "Request throttling for the Amazon ECS API". */
+	{"ecs", "UpdateService", {"ecs service modify", 5, 50}},
+	{"ecs", "ListClusters", {"ecs cluster read", 20, 50}},
+	{"ecs", "", {"ecs service read", 20, 100}},
+	/*
+	 * Source: Lambda developer guide, "Lambda quotas": GetFunction has 100 a second of its own; all other calls of the
+	 * control plane share 15 with the customer's own deployments, of which we leave a third.
+	 */
+	{"lambda", "GetFunction", {"lambda get", 100, 100}},
+	{"lambda", "", {"lambda control plane", 10, 10}},
 	{"sts", "", {"sts", 100, 100}},
 };
 

@@ -1,6 +1,8 @@
 #include "domain/change.h"
 
-static const char *const GUARD_NAMES[] = {
+#include "base/text.h"
+
+static const char *const GUARD_NAMES[GUARDS] = {
 	[GUARD_NONE] = "",
 	[GUARD_OTHER_ZONE] = "OtherZone",
 	[GUARD_LAST_SUBNET] = "LastSubnet",
@@ -11,6 +13,10 @@ static const char *const GUARD_NAMES[] = {
 	[GUARD_MANAGED_BY_EKS] = "ManagedByEks",
 	[GUARD_OTHER_CLUSTER] = "OtherCluster",
 	[GUARD_NODES_NOT_DRAINED] = "NodesNotDrained",
+	[GUARD_NOT_AWSVPC] = "NotAwsvpc",
+	[GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER] = "UnsupportedDeploymentController",
+	[GUARD_TAGS_UNREADABLE] = "TagsUnreadable",
+	[GUARD_UNREPLICATED] = "Unreplicated",
 };
 
 static const char *const STAND_NAMES[] = {
@@ -23,6 +29,27 @@ static const char *const STAND_NAMES[] = {
 const char *guard_name(enum guard guard)
 {
 	return GUARD_NAMES[guard];
+}
+
+enum guard guard_parse(const char *name)
+{
+	for (int guard = GUARD_NONE + 1; guard < GUARDS; guard++)
+		if (text_equal(name, GUARD_NAMES[guard]))
+			return (enum guard)guard;
+	return GUARD_NONE;
+}
+
+bool guard_is_overridable(enum guard guard)
+{
+	switch (guard) {
+	case GUARD_MANAGED_BY_EKS:
+	case GUARD_OTHER_CLUSTER:
+	case GUARD_NODES_NOT_DRAINED:
+	case GUARD_UNREPLICATED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 const char *stand_name(enum stand stand)

@@ -1,5 +1,7 @@
 #include "domain/delta.h"
 
+#include <string.h>
+
 static void add_once(struct string_list *list, struct arena *arena, const char *id)
 {
 	if (!string_list_has(list, id))
@@ -98,4 +100,77 @@ struct string_list delta_join(const struct string_list *a, const struct string_l
 	for (size_t i = 0; i < b->count; i++)
 		add_once(&out, arena, b->at[i]);
 	return out;
+}
+
+size_t delta_count_known(const struct scope *scope, const struct string_list *subnets)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < subnets->count; i++)
+		count += scope_subnet(scope, subnets->at[i]) != NULL;
+	return count;
+}
+
+const char *delta_last_reason(const struct scope *scope, const struct string_list *elsewhere, struct arena *arena)
+{
+	if (elsewhere->count == 0)
+		return arena_printf(arena, "all its subnets are in %s", scope->zone_id);
+	if (delta_count_known(scope, elsewhere) == 0)
+		return arena_printf(arena, "outside %s it has only %s, which this account does not show", scope->zone_id,
+		                    string_list_join(elsewhere, arena, ", "));
+	return NULL;
+}
+
+struct string_list delta_next(const struct scope *scope, const struct change *change, const struct string_list *current,
+                              enum direction direction, struct arena *arena)
+{
+	struct string_list missing;
+
+	if (direction == DIRECTION_OUT)
+		return delta_without(current, &change->removed, arena);
+	missing = delta_missing(scope, current, &change->removed, arena);
+	return delta_union(current, &missing, &change->order, arena);
+}
+
+const char *delta_unsettled(const struct scope *scope, const struct change *change, const struct string_list *current,
+                            enum direction direction, struct arena *arena)
+{
+	struct string_list rest = direction == DIRECTION_OUT ? delta_present(current, &change->removed, arena)
+	                                                     : delta_missing(scope, current, &change->removed, arena);
+	const char *ids = string_list_join(&rest, arena, ", ");
+
+	if (rest.count == 0)
+		return NULL;
+	return direction == DIRECTION_OUT ? arena_printf(arena, "its configuration still has %s", ids)
+	                                  : arena_printf(arena, "its configuration does not have %s yet", ids);
+}
+
+static const char *vpc_of(const struct scope *scope, const struct string_list *subnets)
+{
+	for (size_t i = 0; i < subnets->count; i++) {
+		const struct subnet *subnet = scope_subnet(scope, subnets->at[i]);
+
+		if (subnet != NULL)
+			return subnet->vpc_id;
+	}
+	return NULL;
+}
+
+static bool differ(const char *a, const char *b)
+{
+	return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+enum stand delta_compare(const struct scope *scope, const struct change *change, const struct resource *resource,
+                         struct arena *arena)
+{
+	if (resource == NULL)
+		return STAND_GONE;
+	if (differ(change->incarnation, resource->incarnation) || resource->subnets.count == 0)
+		return STAND_SUPERSEDED;
+	if (change->removed.count > 0 && delta_count_known(scope, &change->removed) == 0)
+		return STAND_GONE;
+	if (differ(vpc_of(scope, &resource->subnets), vpc_of(scope, &change->removed)))
+		return STAND_SUPERSEDED;
+	return delta_missing(scope, &resource->subnets, &change->removed, arena).count == 0 ? STAND_BACK : STAND_OUT;
 }

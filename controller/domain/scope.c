@@ -1,8 +1,10 @@
 #include "domain/scope.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 
@@ -29,6 +31,33 @@ const struct subnet *scope_subnet(const struct scope *scope, const char *subnet_
 	if (subnet_id == NULL || scope->subnets.count == 0)
 		return NULL;
 	return bsearch(&wanted, scope->subnets.at, scope->subnets.count, sizeof(wanted), compare_subnets);
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void scope_sort_ids(struct string_list *ids)
+{
+	if (ids->count > 1)
+		qsort(ids->at, ids->count, sizeof(*ids->at), compare_strings);
+}
+
+static bool has_id(const struct string_list *sorted, const char *id)
+{
+	return id != NULL && sorted->count > 0 &&
+	       bsearch(&id, sorted->at, sorted->count, sizeof(*sorted->at), compare_strings) != NULL;
+}
+
+bool scope_holds(const struct scope *scope, const char *resource_id)
+{
+	return has_id(&scope->held_ids, resource_id);
+}
+
+bool scope_is_node(const struct scope *scope, const char *instance_id)
+{
+	return has_id(&scope->node_instances, instance_id);
 }
 
 bool scope_in_zone(const struct scope *scope, const char *subnet_id)
@@ -103,6 +132,15 @@ static bool any_glob_matches(const struct string_list *globs, const struct strin
 	return false;
 }
 
+bool selector_may_match(const struct selector *selector, const struct string_list *names)
+{
+	if (any_glob_matches(&selector->exclude_names, names))
+		return false;
+	if (selector->match_names.count > 0)
+		return any_glob_matches(&selector->match_names, names);
+	return selector->all || selector->match_tags.count > 0;
+}
+
 bool selector_matches(const struct selector *selector, const struct tags *tags, const struct string_list *names)
 {
 	bool by_tags = selector->match_tags.count > 0;
@@ -116,6 +154,58 @@ bool selector_matches(const struct selector *selector, const struct tags *tags, 
 		return false;
 	return (!by_tags || has_all_tags(tags, &selector->match_tags)) &&
 	       (!by_names || any_glob_matches(&selector->match_names, names));
+}
+
+/* Tags that tools leave, those that say most first: a Beanstalk environment has the tags of a stack, too. */
+static const struct {
+	const char *key;
+	const char *what;
+} owner_tags[] = {
+	{"elasticbeanstalk:environment-name", "Elastic Beanstalk environment"},
+	{"aws:cloudformation:stack-name", "CloudFormation stack"},
+	{"eks:nodegroup-name", "EKS node group"},
+	{"crossplane-name", "Crossplane resource"},
+	{"services.k8s.aws/namespace", "the AWS controllers for Kubernetes in namespace"},
+};
+
+/* "managed-by", "ManagedBy", "managed_by" … are one word. */
+static bool key_is(const char *key, const char *word)
+{
+	for (; *key != '\0'; key++) {
+		if (*key == '-' || *key == '_' || *key == ' ')
+			continue;
+		if (tolower((unsigned char)*key) != *word)
+			return false;
+		word++;
+	}
+	return *word == '\0';
+}
+
+/* What nobody prescribes but many write. */
+static const char *owner_by_custom(const struct tag *tag)
+{
+	if (tag->value[0] == '\0' || strcasecmp(tag->value, "false") == 0)
+		return NULL;
+	if (key_is(tag->key, "terraform"))
+		return "Terraform";
+	return key_is(tag->key, "managedby") || key_is(tag->key, "provisionedby") ? tag->value : NULL;
+}
+
+const char *tags_owner_sentence(const struct tags *tags, struct arena *arena)
+{
+	for (size_t i = 0; i < sizeof(owner_tags) / sizeof(owner_tags[0]); i++) {
+		const char *value = tags_get(tags, owner_tags[i].key);
+
+		if (value != NULL && value[0] != '\0')
+			return arena_printf(arena, "its tags say that %s %s manages it", owner_tags[i].what, value);
+	}
+	for (size_t i = 0; i < tags->count; i++) {
+		const char *owner = owner_by_custom(&tags->at[i]);
+
+		if (owner != NULL)
+			return arena_printf(arena, "its tags say that %s manages it", owner);
+	}
+	return NULL;
 }
 
 bool tags_exclude(const struct tags *tags)

@@ -42,6 +42,8 @@
 #define STALE_SENTENCE "the service lets updates go so slowly that what they are built from grows old"
 /* A signature of AWS is good for so long: until then an unanswered update can land. */
 #define UNANSWERED_MS (5 * 60 * 1000)
+/* The service is busy with a resource: look again after. */
+#define BUSY_WAIT_MS 5000
 /* A rival has undone it so often: no more fighting. */
 #define UNDONE_MAX 3
 

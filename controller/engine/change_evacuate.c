@@ -10,7 +10,8 @@
 /* Somebody is putting it back: look again after. */
 #define RESTORING_WAIT_MS 15000
 
-static const struct step step_look, step_intent, step_join, step_extend, step_redo, step_update, step_settle, step_done;
+static const struct step step_look, step_intent, step_join, step_extend, step_redo, step_yield, step_update,
+	step_settle, step_done;
 
 static bool turned_round(const struct item *item)
 {
@@ -46,6 +47,8 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena,
 	                                &why)) {
 	case SETTLING_DONE:
+		if (item->looked->remark)
+			item_set_remark(item, item->looked->remark);
 		if (item->record.state == RECORD_SETTLED || item->record.state == RECORD_APPLIED)
 			return end(item, ITEM_SETTLED, NULL);
 		item->ends_as = ITEM_SETTLED;
@@ -64,21 +67,48 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	return &step_done;
 }
 
+/* No more fighting: told with whatever the resource says of who manages it. */
+static const struct step *rival(struct item *item, const char *what)
+{
+	const char *back = string_list_join(&item->decision.change.removed, &item->decision_arena, ", ");
+	const char *owner = tags_owner_sentence(&item->looked->tags, &item->decision_arena);
+	const char *service = item->decision.rolled_back;
+
+	what = arena_printf(&item->decision_arena, "%s (%s)", service ? service : what, back);
+	if (owner)
+		what = arena_printf(&item->decision_arena, "%s; %s", what, owner);
+	return end(item, ITEM_RIVAL, what);
+}
+
+/* Our update was accepted and has failed since: that is no rival's doing. */
+static bool update_has_failed(struct item *item, const char **why)
+{
+	return item->updates > 0 && item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT,
+	                                                    &item->decision_arena, why) == SETTLING_FAILED;
+}
+
 /* It is to be taken out (more of it, or again), and a record is open. */
-static const struct step *judge_open(struct item *item)
+static const struct step *judge_open(struct item *item, struct instant now)
 {
 	const struct record *record = &item->record;
+	const char *why = NULL;
 
 	if (record->state == RECORD_RESTORING || !item_is_ours(item))
 		return &step_join;
 	if (delta_present(&item->decision.change.removed, &record->removed, &item->decision_arena).count !=
 	    item->decision.change.removed.count)
 		return &step_extend;
+	if (record->undone_count > UNDONE_MAX)
+		return rival(item, "its service takes it back each time");
+	if (item->decision.rolled_back)
+		return &step_yield;
+	if (update_has_failed(item, &why))
+		return item_fail_because(item, now, why);
 	if (record->state == RECORD_INTENT)
 		return item->updates < UNDONE_MAX ? &step_update
-		                                  : end(item, ITEM_RIVAL, "each time it is taken out it comes back at once");
+		                                  : rival(item, "each time it is taken out it comes back at once");
 	if (record->undone_count >= UNDONE_MAX)
-		return end(item, ITEM_RIVAL, "somebody has put it back three times; it is left to them");
+		return rival(item, "somebody has put it back three times; it is left to them");
 	return &step_redo;
 }
 
@@ -111,8 +141,21 @@ static void plan_again(struct item *item)
 {
 	arena_reset(&item->decision_arena);
 	item->decision = (struct decision){0};
-	item->actuator->plan(item_scope(item), item->looked, &item->decision_arena, &item->decision);
+	plan_decide(item->evacuation, item->actuator, item->looked, &item->decision_arena, &item->decision);
 	item->guard = item->decision.guard;
+	item_set_carried(item, item->looked);
+}
+
+/* It is to be taken out; but now? */
+static const struct step *judge_change(struct item *item, struct instant now)
+{
+	if (item->decision.wait) {
+		item->rounds = 0; /* whoever is at work on it may take as long as it takes */
+		return wait_then_look(item, now, BUSY_WAIT_MS, item->decision.wait);
+	}
+	if (plan_waits(item))
+		return NULL;
+	return item->has_record ? judge_open(item, now) : &step_intent;
 }
 
 static const struct step *judge_evacuating(struct item *item, struct instant now)
@@ -134,7 +177,7 @@ static const struct step *judge_evacuating(struct item *item, struct instant now
 	case VERDICT_JOIN:
 		break;
 	}
-	return item->has_record ? judge_open(item) : &step_intent;
+	return judge_change(item, now);
 }
 
 static const struct step *judge_absent(struct item *item, struct instant now)
@@ -190,6 +233,15 @@ static void redo_ask(void *self, struct instant now, struct wallclock wall, stru
 {
 	(void)now;
 	item_ask_journal(self, JOURNAL_REDO, wall, arena, out);
+	out->call.undone_by = 1;
+}
+
+/* The service itself put it back: that counts as often as somebody else may, so that it is not tried again, by nobody. */
+static void yield_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_REDO, wall, arena, out);
+	out->call.undone_by = UNDONE_MAX + 1;
 }
 
 /* What the journal says becomes what we know; then the table of decisions again, on the same read. */
@@ -206,6 +258,16 @@ static const struct step *written_hear(void *self, const struct answer *answer)
 	if (outcome->verdict == JOURNAL_DONE_NOW || outcome->verdict == JOURNAL_ALREADY)
 		return item->decision.verdict == VERDICT_NOTHING ? judge_settled(item, answer->now) : &step_update;
 	return judge_evacuating(item, answer->now);
+}
+
+static const struct step *yield_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+
+	if (answer->error)
+		return item_fail(item, answer);
+	item_set_record(item, answer->journal->record.resource_id ? &answer->journal->record : NULL);
+	return turned_round(item) ? NULL : judge_evacuating(item, answer->now);
 }
 
 /* join does not change what is to be done: with the record ours, decide again */
@@ -237,6 +299,22 @@ static void update_ask(void *self, struct instant now, struct wallclock wall, st
 	item_ask_update(item, &item->decision.change, DIRECTION_OUT, arena, out);
 }
 
+/* Nothing was changed. What it was built from may be old by now, or the service is busy with it: look again. */
+static const struct step *refused(struct item *item, const struct answer *answer)
+{
+	switch (answer->error->kind) {
+	case ERROR_BUSY:
+		item->rounds = 0;
+		return wait_then_look(item, answer->now, BUSY_WAIT_MS, answer->error->message);
+	case ERROR_CONFLICT:
+	case ERROR_ABSENT:
+		return &step_look;
+	default:
+		item->updates++;
+		return item_fail(item, answer);
+	}
+}
+
 static const struct step *update_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
@@ -251,9 +329,12 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 		item->rounds--; /* that was the limiter's doing */
 		return &step_look;
 	}
+	if (answer->error && !item_silence(item, answer)) {
+		if (turned_round(item))
+			return NULL;
+		return refused(item, answer);
+	}
 	item->updates++;
-	if (answer->error && !item_silence(item, answer))
-		return item_fail(item, answer);
 	if (turned_round(item))
 		return NULL;
 	item->applied_at = answer->now;
@@ -314,6 +395,7 @@ static const struct step step_intent = {"intent", intent_ask, written_hear};
 static const struct step step_join = {"join", join_ask, join_hear};
 static const struct step step_extend = {"extend", extend_ask, written_hear};
 static const struct step step_redo = {"redo", redo_ask, written_hear};
+static const struct step step_yield = {"yield", yield_ask, yield_hear};
 static const struct step step_update = {"update", update_ask, update_hear};
 static const struct step step_settle = {"settle", item_ask_settle, settle_hear};
 static const struct step step_done = {"done", done_ask, done_hear};

@@ -1,5 +1,6 @@
 #include "change.h"
 
+#include "drain.h"
 #include "evacuation.h"
 #include "nodes/eks_node.h"
 #include "plan.h"
@@ -24,7 +25,7 @@ static void ask_patch(struct item *item, struct instant now, enum direction dire
 {
 	struct scope scope;
 
-	evacuation_node_scope(item->evacuation, &scope);
+	drain_scope(item, &scope);
 	out->what = ASK_HTTP;
 	out->effect = true;
 	out->due = instant_after(now, item->updates * PATCH_AGAIN_MS);
@@ -77,7 +78,7 @@ static bool plan_node(struct item *item, const struct resource *node)
 {
 	struct scope scope;
 
-	evacuation_node_scope(item->evacuation, &scope);
+	drain_scope(item, &scope);
 	arena_reset(&item->decision_arena);
 	item->decision = (struct decision){0};
 	item->actuator->plan(&scope, node, &item->decision_arena, &item->decision);
@@ -104,6 +105,8 @@ static void out_ask(void *self, struct instant now, struct wallclock wall, struc
 	if (!node || !plan_node(item, node))
 		return;
 	item_become(item, ITEM_APPLYING, NULL);
+	if (!text_equal(item->change.incarnation, item->decision.change.incarnation))
+		item->taint_evicts = false;
 	keep_prior(item);
 	item_set_change(item, &item->decision.change);
 	ask_patch(item, now, DIRECTION_OUT, arena, out);
@@ -118,7 +121,7 @@ static const struct step *out_nothing_to_do(struct item *item)
 	else if (item->decision.verdict == VERDICT_CHANGE)
 		item_drop(item); /* no longer selected */
 	else
-		item_become(item, ITEM_SETTLED, NULL);
+		drain_judge_state(item, NULL);
 	return NULL;
 }
 
@@ -138,7 +141,8 @@ static const struct step *out_hear(void *self, const struct answer *answer)
 		           ? &step_out
 		           : item_fail_because(item, answer->now, "the API server accepted the patch, and it is not there");
 	item->failures = 0;
-	item_become(item, ITEM_SETTLED, NULL);
+	item->drained = false; /* whoever had taken it off may have let pods in */
+	drain_judge_state(item, NULL);
 	return NULL;
 }
 

@@ -214,6 +214,23 @@ static void update_ask(void *self, struct instant now, struct wallclock wall, st
 	item_ask_update(item, &item->change, DIRECTION_BACK, arena, out);
 }
 
+/* Nothing was changed: what it was built from may be old by now, or the service is busy with it. */
+static const struct step *refused(struct item *item, const struct answer *answer)
+{
+	switch (answer->error->kind) {
+	case ERROR_BUSY:
+		item->rounds = 0; /* it takes as long as it takes */
+		item_become(item, ITEM_RESTORING, answer->error->message);
+		item->look_due = instant_after(answer->now, BUSY_WAIT_MS);
+		return &step_look;
+	case ERROR_CONFLICT:
+	case ERROR_ABSENT:
+		return &step_look;
+	default:
+		return item_fail(item, answer);
+	}
+}
+
 static const struct step *update_hear(void *self, const struct answer *answer)
 {
 	struct item *item = self;
@@ -227,7 +244,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 		return item_may_go_stale(item) ? &step_look : item_fail_because(item, answer->now, STALE_SENTENCE);
 	}
 	/* Silence: what may still land is what is wanted, so nothing waits for it. */
-	return item_silence(item, answer) ? &step_settle : item_fail(item, answer);
+	return item_silence(item, answer) ? &step_settle : refused(item, answer);
 }
 
 /* close */

@@ -50,6 +50,52 @@ void cluster_clear_dirty(struct engine *engine)
 	engine->cluster.dirty = NULL;
 }
 
+/* By instance: what an Auto Scaling group knows of its nodes. */
+
+static const char *instance_of(const struct node_entry *entry)
+{
+	return entry->resource.instances.count ? entry->resource.instances.at[0] : NULL;
+}
+
+static void link_instance(struct cluster *cluster, struct node_entry *entry)
+{
+	struct node_entry **bucket;
+
+	if (!instance_of(entry))
+		return;
+	bucket = &cluster->instances[bucket_of(instance_of(entry))];
+	entry->next_of_instances = *bucket;
+	*bucket = entry;
+}
+
+static void unlink_instance(struct cluster *cluster, struct node_entry *entry)
+{
+	struct node_entry **link;
+
+	if (!instance_of(entry))
+		return;
+	link = &cluster->instances[bucket_of(instance_of(entry))];
+	while (*link != entry)
+		link = &(*link)->next_of_instances;
+	*link = entry->next_of_instances;
+}
+
+struct node_entry *cluster_node_of_instance(const struct engine *engine, const char *instance_id)
+{
+	struct node_entry *entry = engine->cluster.instances[bucket_of(instance_id)];
+
+	while (entry && !text_equal(instance_of(entry), instance_id))
+		entry = entry->next_of_instances;
+	return entry;
+}
+
+void cluster_list_instances(const struct engine *engine, struct arena *arena, struct string_list *out)
+{
+	for (size_t i = 0; i < NODE_BUCKETS; i++)
+		for (const struct node_entry *entry = engine->cluster.instances[i]; entry; entry = entry->next_of_instances)
+			string_list_add(out, arena, arena_string(arena, instance_of(entry)));
+}
+
 static struct node_entry *node_add(struct cluster *cluster, const char *name)
 {
 	struct node_entry **bucket = &cluster->buckets[bucket_of(name)];
@@ -88,6 +134,8 @@ static void node_remove(struct cluster *cluster, struct node_entry *entry)
 		link = &(*link)->next;
 	*link = entry->next;
 	undirty(cluster, entry);
+	unlink_instance(cluster, entry);
+	cluster->nodes_changed++;
 	cluster->node_count--;
 	node_free(entry);
 }
@@ -116,12 +164,15 @@ void cluster_learn_node(struct engine *engine, const struct json *object)
 	entry->listed = true;
 	if (!engine->cluster.nodes.listing && cluster_version_older(version, entry->resource_version))
 		return;
+	unlink_instance(&engine->cluster, entry);
 	arena_reset(&entry->arena);
 	entry->resource_version = arena_string(&entry->arena, version);
 	if (!eks_node_read(&entry->arena, engine->cluster.owner, object, &entry->resource, &error)) {
 		entry->resource = (struct resource){.kind = EKS_NODE_KIND, .name = arena_string(&entry->arena, name)};
 		log_event(LOG_WARN, "a node could not be read and is left alone", "node", name, "error", error.message, NULL);
 	}
+	link_instance(&engine->cluster, entry);
+	engine->cluster.nodes_changed++;
 	mark_dirty(&engine->cluster, entry);
 	engine->moved = true;
 }
@@ -332,6 +383,51 @@ static void owner_turn(struct engine *engine)
 	exchange_queue(engine, exchange);
 }
 
+/* Which pods are our own, and our replicas: those of our pod's controller. */
+
+#define OWN_AGAIN_MS 60000
+
+static void own_heard(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	struct engine *engine = self;
+	struct error error;
+	const struct json *pod = NULL;
+	const struct json *owners;
+
+	(void)exchange;
+	engine->cluster.own_exchange = NULL;
+	engine->cluster.own_due = instant_after(answer->now, OWN_AGAIN_MS);
+	if (!answer->error)
+		pod = json_parse(answer->arena, answer->response->body, answer->response->body_length, &error);
+	owners = json_path(pod, "metadata.ownerReferences");
+	for (size_t i = 0; i < json_count(owners); i++) {
+		const char *uid = json_get_string(json_at(owners, i), "uid");
+
+		if (uid && json_bool(json_get(json_at(owners, i), "controller"), false))
+			snprintf(engine->cluster.own_controller, sizeof(engine->cluster.own_controller), "%s", uid);
+	}
+}
+
+static void own_turn(struct engine *engine)
+{
+	const struct engine_settings *settings = engine->settings;
+	struct cluster *cluster = &engine->cluster;
+	struct exchange *exchange;
+
+	if (!settings->pod_name || !settings->pod_namespace || cluster->own_controller[0] || cluster->own_exchange ||
+	    !engine->evacuations || !instant_reached(cluster->own_due, engine_now(engine)))
+		return;
+	exchange = exchange_new(engine, own_heard, engine);
+	exchange->ask.what = ASK_HTTP;
+	kube_ask_get(&exchange->arena, "GET pods",
+	             arena_printf(&exchange->arena, "/api/v1/namespaces/%s/pods/%s",
+	                          text_percent(&exchange->arena, settings->pod_namespace),
+	                          text_percent(&exchange->arena, settings->pod_name)),
+	             &exchange->ask.request);
+	cluster->own_exchange = exchange;
+	exchange_queue(engine, exchange);
+}
+
 void cluster_init(struct engine *engine)
 {
 	feed_init(&engine->cluster.nodes, engine, KUBE_NODES_PATH, "nodes", take_node);
@@ -359,6 +455,7 @@ void cluster_turn(struct engine *engine)
 		return;
 	feed_turn(&engine->cluster.evacuations);
 	feed_turn(&engine->cluster.nodes);
+	own_turn(engine);
 }
 
 struct instant cluster_due(const struct engine *engine, struct instant otherwise)

@@ -12,8 +12,9 @@ struct engine;
 struct exchange;
 
 struct node_entry {
-	struct node_entry *next;       /* in its bucket */
-	struct node_entry *next_dirty; /* changed since the evacuations last looked */
+	struct node_entry *next;              /* in its bucket */
+	struct node_entry *next_of_instances; /* in its bucket of instances */
+	struct node_entry *next_dirty;        /* changed since the evacuations last looked */
 	struct arena arena;
 	struct resource resource;
 	const char *resource_version;
@@ -37,12 +38,17 @@ struct cluster {
 	struct feed nodes;
 	struct feed evacuations;
 	struct node_entry *buckets[NODE_BUCKETS];
+	struct node_entry *instances[NODE_BUCKETS]; /* those that say which EC2 instance they are */
 	size_t node_count;
+	uint64_t nodes_changed; /* counts whatever happens to a node */
 	struct node_entry *dirty;
 	char owner[64]; /* UID of kube-system; "" until known */
 	struct exchange *owner_exchange;
 	struct instant owner_due;
 	int owner_failures;
+	char own_controller[64]; /* UID of what our own pod belongs to; "" until known, or outside a cluster */
+	struct exchange *own_exchange;
+	struct instant own_due;
 };
 
 void cluster_init(struct engine *engine);
@@ -57,6 +63,12 @@ bool cluster_synced(const struct engine *engine, const char **why);
 
 /* NULL when there is none of that name. */
 struct node_entry *cluster_node(const struct engine *engine, const char *name);
+
+/* The node that this EC2 instance is, or NULL. */
+struct node_entry *cluster_node_of_instance(const struct engine *engine, const char *instance_id);
+
+/* The EC2 instances of all nodes, copied. */
+void cluster_list_instances(const struct engine *engine, struct arena *arena, struct string_list *out);
 
 /* The node as an answer of the API server showed it (after our own patch): newer than the watch. */
 void cluster_learn_node(struct engine *engine, const struct json *object);

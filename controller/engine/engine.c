@@ -315,6 +315,7 @@ void engine_free(struct engine *engine)
 	inquiry_cancel_looks(engine);
 	exchange_cancel_all(engine);
 	cluster_done(engine);
+	budgets_done(&engine->budgets);
 	metrics_free(engine->metrics);
 	arena_done(&engine->credentials_arena);
 	arena_done(&engine->arena);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "actuators/registry.h"
+#include "drain.h"
 #include "observe.h"
 #include "plan.h"
 #include "stall.h"
@@ -34,6 +35,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
 	items_init(&evacuation->items);
+	volumes_init(&evacuation->volumes);
 	evacuation->nodes_due = true;
 	while (*last)
 		last = &(*last)->next;
@@ -51,6 +53,7 @@ void evacuation_free(struct evacuation *evacuation)
 	evacuation_abort(evacuation);
 	exchange_cancel(evacuation->engine, evacuation->status_exchange);
 	items_done(&evacuation->items);
+	volumes_done(evacuation);
 	facts_release(evacuation->facts);
 	arena_done(&evacuation->registration_arena);
 	arena_done(&evacuation->status_arena);
@@ -61,7 +64,7 @@ void evacuation_free(struct evacuation *evacuation)
 void evacuation_abort(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
-		process_abort(&item->process);
+		item_abort(item);
 	process_abort(&evacuation->registration);
 	process_abort(&evacuation->finalizer);
 	observation_cancel(evacuation->observation);
@@ -190,6 +193,8 @@ bool evacuation_wants_zone(const struct evacuation *evacuation)
 
 void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out)
 {
+	const struct manifest_target *nodes = drain_target(evacuation);
+
 	*out = (struct scope){
 		.zone_id = evacuation->manifest.zone_id,
 		.zone_name = evacuation->facts ? evacuation->facts->scope.zone_name : NULL,
@@ -198,6 +203,9 @@ void evacuation_node_scope(const struct evacuation *evacuation, struct scope *ou
 		.cluster_name = evacuation->engine->settings->cluster_name,
 		.evacuation = evacuation->manifest.name,
 		.evacuation_uid = evacuation->manifest.uid,
+		.eviction = nodes ? nodes->eviction : EVICTION_NONE,
+		.has_cluster = true,
+		.now = engine_wall(evacuation->engine),
 	};
 }
 
@@ -228,17 +236,21 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 {
 	struct instant now = engine_now(evacuation->engine);
 	struct instant times[] = {instant_after(evacuation->since, COPY_PATIENCE_MS),
+	                          evacuation->items.draining ? evacuation->volumes.due : otherwise,
 	                          evacuation->observe_due,
 	                          evacuation->status_due,
 	                          evacuation->finalizer_due,
 	                          evacuation->registration_due,
-	                          evacuation->items.considered[false].first ? evacuation->begin_due : otherwise,
 	                          evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
 	struct instant retry = evacuation->items.retry_due;
 
 	if (retry.ms)
 		due = instant_earlier(due, retry);
+	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
+		if (evacuation->items.lanes[lane].considered.first &&
+		    !instant_reached(evacuation->items.lanes[lane].begin_due, now))
+			due = instant_earlier(due, evacuation->items.lanes[lane].begin_due);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		if (!instant_reached(times[i], now))
 			due = instant_earlier(due, times[i]);

@@ -11,6 +11,7 @@
 #include "kube/manifest.h"
 #include "phase.h"
 #include "place.h"
+#include "volumes.h"
 
 struct observation;
 
@@ -36,10 +37,12 @@ struct evacuation {
 	int verify_tries;
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
-	struct instant begin_due; /* changes: even a single free place may be filled then */
-	struct instant since;     /* when this process first acted on it */
-	bool nodes_due;           /* plan all nodes, not only the dirty ones */
-	bool nodes_unknown;       /* there are selected nodes whose zone cannot be told without the account's mapping */
+	struct volumes volumes;
+	uint64_t gates_seen;  /* cluster.nodes_changed when what waits was last considered */
+	bool gates_due;       /* something that gates look at has changed since */
+	struct instant since; /* when this process first acted on it */
+	bool nodes_due;       /* plan all nodes, not only the dirty ones */
+	bool nodes_unknown;   /* there are selected nodes whose zone cannot be told without the account's mapping */
 
 	struct process registration; /* register or unregister */
 	bool registered;
@@ -73,6 +76,7 @@ struct evacuation {
 	bool turning;               /* restoring: what takes out has not all come to its end yet */
 	bool verified;              /* restoring: read once more, and no record of ours was left */
 	struct error observe_error; /* why the last observation failed; kind ERROR_NONE = it did not */
+	struct error unseen_error;  /* why a kind could not be surveyed in it; kind ERROR_NONE = all could */
 };
 
 /* The object was seen. Makes or updates the evacuation. */

@@ -36,6 +36,14 @@ void facts_release(struct facts *facts)
 	free(facts);
 }
 
+const struct inquiry *facts_unseen(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->survey_count; i++)
+		if (facts->surveys[i]->failed)
+			return facts->surveys[i];
+	return NULL;
+}
+
 static int compare_ids(const void *a, const void *b)
 {
 	const struct record *first = a;

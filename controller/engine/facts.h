@@ -15,7 +15,7 @@ struct facts {
 	struct scope scope;
 	struct zones zones;
 	struct records records;                     /* of the zone, whoever owns them */
-	struct inquiry *surveys[FACTS_SURVEYS_MAX]; /* held; one a target kind */
+	struct inquiry *surveys[FACTS_SURVEYS_MAX]; /* held; one a target kind; one that failed says nothing of its kind */
 	size_t survey_count;
 	int64_t generation; /* of the object when it was begun */
 	struct instant began;
@@ -25,6 +25,9 @@ struct facts {
 struct facts *facts_new(void);
 struct facts *facts_hold(struct facts *facts);
 void facts_release(struct facts *facts);
+
+/* A survey that failed, or NULL: its kind has not been seen. */
+const struct inquiry *facts_unseen(const struct facts *facts);
 
 /* Once the records are complete, so that facts_record can find them. */
 void facts_sort_records(struct facts *facts);

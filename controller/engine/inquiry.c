@@ -18,7 +18,7 @@ struct probe_call {
 };
 
 static struct inquiry *inquiry_new(struct engine *engine, struct place *place, const struct actuator *actuator,
-                                   struct facts *facts, bool hold)
+                                   struct facts *facts)
 {
 	struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
 
@@ -28,8 +28,10 @@ static struct inquiry *inquiry_new(struct engine *engine, struct place *place, c
 	inquiry->engine = engine;
 	inquiry->place = place;
 	inquiry->actuator = actuator;
-	inquiry->facts = hold ? facts_hold(facts) : facts;
-	inquiry->holds_facts = hold;
+	if (facts) {
+		inquiry->facts = facts_hold(facts);
+		inquiry->scope = &facts->scope;
+	}
 	inquiry->references = 1;
 	return inquiry;
 }
@@ -47,8 +49,7 @@ void inquiry_release(struct inquiry *inquiry)
 	assert(inquiry->references > 0);
 	if (--inquiry->references > 0)
 		return;
-	if (inquiry->holds_facts)
-		facts_release(inquiry->facts);
+	facts_release(inquiry->facts);
 	arena_done(&inquiry->arena);
 	free(inquiry);
 }
@@ -88,17 +89,25 @@ static void inquiry_fail(struct inquiry *inquiry, const struct error *error)
 
 static void inquiry_send_queue(struct inquiry *inquiry);
 
+static bool probe_excused(struct inquiry *inquiry, const struct probe *probe, const struct error *error)
+{
+	const struct actuator *actuator = inquiry->actuator;
+
+	return actuator->excuse && actuator->excuse(inquiry->scope, probe, error, &inquiry->arena, &inquiry->resources);
+}
+
 static void probe_learn(struct inquiry *inquiry, const struct probe *probe, const struct answer *answer)
 {
 	struct probes further = {0};
 	struct error error;
 
 	if (answer->error) {
-		inquiry_fail(inquiry, answer->error);
-		return;
-	}
-	if (!inquiry->actuator->learn(&inquiry->facts->scope, probe, answer->response, &inquiry->arena, &inquiry->resources,
-	                              &further, &error)) {
+		if (!probe_excused(inquiry, probe, answer->error)) {
+			inquiry_fail(inquiry, answer->error);
+			return;
+		}
+	} else if (!inquiry->actuator->learn(inquiry->scope, probe, answer->response, &inquiry->arena, &inquiry->resources,
+	                                     &further, &error)) {
 		inquiry_fail(inquiry, &error);
 		return;
 	}
@@ -162,11 +171,25 @@ static void inquiry_send_queue(struct inquiry *inquiry)
 struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const struct actuator *actuator,
                                struct facts *facts, void (*ended)(void *self, struct inquiry *inquiry), void *self)
 {
-	struct inquiry *inquiry = inquiry_new(engine, place, actuator, facts, false); /* the facts hold it, not it them */
+	struct inquiry *inquiry = inquiry_new(engine, place, actuator, NULL); /* the facts hold it, not it them */
+
+	inquiry->scope = &facts->scope;
+	inquiry->ended = ended;
+	inquiry->self = self;
+	actuator->survey(inquiry->scope, &inquiry->arena, &inquiry->queue);
+	inquiry_send_queue(inquiry);
+	return inquiry;
+}
+
+struct inquiry *inquiry_remark(struct item *item, void (*ended)(void *self, struct inquiry *inquiry), void *self)
+{
+	struct evacuation *evacuation = item->evacuation;
+	struct inquiry *inquiry = inquiry_new(evacuation->engine, evacuation->place, item->actuator, evacuation->facts);
+	const struct change change = change_copy(&item->change, &inquiry->arena);
 
 	inquiry->ended = ended;
 	inquiry->self = self;
-	actuator->survey(&facts->scope, &inquiry->arena, &inquiry->queue);
+	item->actuator->remark(inquiry->scope, &change, item->direction, &inquiry->arena, &inquiry->queue);
 	inquiry_send_queue(inquiry);
 	return inquiry;
 }
@@ -213,13 +236,29 @@ static void look_ended(void *self, struct inquiry *inquiry)
 	inquiry_release(inquiry);
 }
 
+/* Nodes are looked at without AWS: what their questions need is kept here, because the object may change meanwhile. */
+static const struct scope *own_scope(struct inquiry *inquiry, const struct evacuation *evacuation)
+{
+	struct scope *scope = ARENA_NEW(&inquiry->arena, struct scope);
+
+	evacuation_node_scope(evacuation, scope);
+	scope->zone_id = arena_string(&inquiry->arena, scope->zone_id);
+	scope->zone_name = arena_string(&inquiry->arena, scope->zone_name);
+	scope->region = arena_string(&inquiry->arena, scope->region);
+	scope->evacuation = arena_string(&inquiry->arena, scope->evacuation);
+	scope->evacuation_uid = arena_string(&inquiry->arena, scope->evacuation_uid);
+	return scope;
+}
+
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count)
 {
 	struct item *first = exchanges[0]->ask.item;
-	struct inquiry *inquiry =
-		inquiry_new(engine, exchanges[0]->ask.place, first->actuator, first->evacuation->facts, true);
+	struct place *place = exchanges[0]->ask.place;
+	struct inquiry *inquiry = inquiry_new(engine, place, first->actuator, place ? first->evacuation->facts : NULL);
 	const struct change **changes = arena_array(&inquiry->arena, count, sizeof(struct change *));
 
+	if (!place)
+		inquiry->scope = own_scope(inquiry, first->evacuation);
 	inquiry->ended = look_ended;
 	inquiry->next_look = engine->looks;
 	engine->looks = inquiry;
@@ -229,7 +268,7 @@ void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size
 		inquiry->waiting[i] = exchanges[i];
 		changes[i] = &exchanges[i]->ask.item->change;
 	}
-	first->actuator->look(&inquiry->facts->scope, changes, count, &inquiry->arena, &inquiry->queue);
+	first->actuator->look(inquiry->scope, changes, count, &inquiry->arena, &inquiry->queue);
 	inquiry_send_queue(inquiry);
 }
 

@@ -15,8 +15,9 @@ struct inquiry {
 	struct engine *engine;
 	struct place *place;
 	const struct actuator *actuator;
-	struct facts *facts; /* the scope that the questions are about */
-	bool holds_facts;    /* a look does; a survey is held by its facts */
+	const struct scope *scope; /* that the questions are about */
+	struct facts
+		*facts; /* that it is part of, held; NULL: a survey is held by its facts, a node's scope is the inquiry's own */
 	struct arena arena;
 	struct resources resources;
 	struct probes queue;
@@ -42,6 +43,9 @@ struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const
 
 /* Look at the items of `exchanges` (ASK_LOOK, all of one place and actuator, at most look_max) and tell each. */
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count);
+
+/* What the change of `item` could not move (actuator->remark, which must be there). As a survey. */
+struct inquiry *inquiry_remark(struct item *item, void (*ended)(void *self, struct inquiry *inquiry), void *self);
 
 /* The engine ends: drop the looks under way. */
 void inquiry_cancel_looks(struct engine *engine);

@@ -1,12 +1,16 @@
 #include "item.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "actuators/registry.h"
 #include "change.h"
+#include "drain.h"
 #include "evacuation.h"
 #include "nodes/eks_node.h"
+#include "remark.h"
 #include "state.h"
 
 #define ITEM_ARENA_MAX (16u << 20)
@@ -53,6 +57,19 @@ static struct items *items_of(const struct item *item)
 	return &item->evacuation->items;
 }
 
+/* Each kind of AWS has a lane, in the order of the registry. */
+static size_t lane_of(const struct actuator *actuator)
+{
+	size_t lane = LANE_NODES + 1;
+
+	if (actuator == &eks_node)
+		return LANE_NODES;
+	while (registry_at(lane - 1) != actuator)
+		lane++;
+	assert(lane < LANES_MAX);
+	return lane;
+}
+
 static void line_append(struct item_line *line, struct item *item)
 {
 	item->next_considered = NULL;
@@ -69,7 +86,7 @@ void item_consider(struct item *item)
 	if (item->considered)
 		return;
 	item->considered = true;
-	line_append(&items_of(item)->considered[item_is_node(item)], item);
+	line_append(&items_of(item)->lanes[item->lane].considered, item);
 }
 
 void item_consider_later(struct item *item)
@@ -77,26 +94,26 @@ void item_consider_later(struct item *item)
 	if (item->considered)
 		return;
 	item->considered = true;
-	line_append(&items_of(item)->later, item);
+	line_append(&items_of(item)->lanes[item->lane].later, item);
 }
 
-void items_take_later(struct items *items)
+void lane_take_later(struct lane *lane)
 {
-	struct item_line *line = &items->considered[true];
+	struct item_line *line = &lane->considered;
 
-	if (!items->later.first)
+	if (!lane->later.first)
 		return;
 	if (line->last)
-		line->last->next_considered = items->later.first;
+		line->last->next_considered = lane->later.first;
 	else
-		line->first = items->later.first;
-	line->last = items->later.last;
-	items->later = (struct item_line){0};
+		line->first = lane->later.first;
+	line->last = lane->later.last;
+	lane->later = (struct item_line){0};
 }
 
-struct item *items_next_considered(struct items *items, bool node)
+struct item *lane_next_considered(struct lane *lane)
 {
-	struct item_line *line = &items->considered[node];
+	struct item_line *line = &lane->considered;
 	struct item *item = line->first;
 
 	if (!item)
@@ -133,7 +150,11 @@ void items_consider_retries(struct items *items, struct instant now)
 
 size_t items_in_state(const struct items *items, enum item_state state)
 {
-	return items->states[0][state] + items->states[1][state];
+	size_t count = 0;
+
+	for (size_t lane = 0; lane < LANES_MAX; lane++)
+		count += items->states[lane][state];
+	return count;
 }
 
 void item_set_changing(struct item *item, bool changing)
@@ -142,12 +163,17 @@ void item_set_changing(struct item *item, bool changing)
 		return;
 	item->changing = changing;
 	items_of(item)->changing += changing ? 1 : (size_t)-1;
+	items_of(item)->lanes[item->lane].changing += changing ? 1 : (size_t)-1;
 	item->evacuation->engine->moved = true;
 }
 
 static void item_free(struct item *item)
 {
+	item_stop_remark(item);
+	drain_free(item->drain);
+	item_set_newcomer(item, false);
 	inquiry_release(item->inquiry);
+	arena_done(&item->carried_arena);
 	arena_done(&item->decision_arena);
 	arena_done(&item->arena);
 	free(item);
@@ -183,8 +209,10 @@ struct item *items_add(struct items *items, struct evacuation *evacuation, const
 		abort();
 	arena_init(&item->arena, "item", ITEM_ARENA_MAX);
 	arena_init(&item->decision_arena, "decision", ITEM_ARENA_MAX);
+	arena_init(&item->carried_arena, "carried", ITEM_ARENA_MAX);
 	item->evacuation = evacuation;
 	item->actuator = actuator;
+	item->lane = lane_of(actuator);
 	item->change = change_copy(change, &item->arena);
 	item->at = engine_wall(evacuation->engine);
 	bucket = &items->buckets[bucket_of(change->id)];
@@ -193,29 +221,64 @@ struct item *items_add(struct items *items, struct evacuation *evacuation, const
 	*items->last = item;
 	items->last = &item->next;
 	items->count++;
-	items->states[item_is_node(item)][item->state]++;
+	items->states[item->lane][item->state]++;
 	item_consider(item);
 	evacuation_touch(evacuation);
 	return item;
 }
 
+static void cut_to_reason(const char *sentence, char out[static ITEM_REASON_BYTES])
+{
+	sentence = sentence ? sentence : "";
+	snprintf(out, ITEM_REASON_BYTES, "%.*s", (int)text_cut(sentence, strlen(sentence), ITEM_REASON_BYTES - 1),
+	         sentence);
+}
+
 void item_become(struct item *item, enum item_state state, const char *reason)
 {
-	char cut[sizeof(item->reason)];
+	char cut[ITEM_REASON_BYTES];
 
-	reason = reason ? reason : "";
-	snprintf(cut, sizeof(cut), "%.*s", (int)text_cut(reason, strlen(reason), sizeof(cut) - 1), reason);
+	cut_to_reason(reason, cut);
 	if (item->state == state && strcmp(item->reason, cut) == 0)
 		return;
 	if (item->state != state) {
 		item->at = engine_wall(item->evacuation->engine);
-		items_of(item)->states[item_is_node(item)][item->state]--;
-		items_of(item)->states[item_is_node(item)][state]++;
+		items_of(item)->states[item->lane][item->state]--;
+		items_of(item)->states[item->lane][state]++;
 	}
 	item->state = state;
+	item->evacuation->gates_due = true;
 	memcpy(item->reason, cut, sizeof(cut));
 	item_consider(item);
 	evacuation_touch(item->evacuation);
+}
+
+void item_set_remark(struct item *item, const char *remark)
+{
+	char cut[ITEM_REASON_BYTES];
+
+	cut_to_reason(remark, cut);
+	if (strcmp(item->remark, cut) == 0)
+		return;
+	memcpy(item->remark, cut, sizeof(cut));
+	evacuation_touch(item->evacuation);
+}
+
+void item_set_carried(struct item *item, const struct resource *resource)
+{
+	item->carries_ecs = resource->carries_ecs;
+	if (string_list_equal(&item->carried, &resource->instances))
+		return;
+	arena_reset(&item->carried_arena);
+	item->carried = string_list_copy(&resource->instances, &item->carried_arena);
+}
+
+void item_set_newcomer(struct item *item, bool newcomer)
+{
+	if (item->newcomer == newcomer)
+		return;
+	item->newcomer = newcomer;
+	items_of(item)->newcomers += newcomer ? 1 : (size_t)-1;
 }
 
 /* The item's arena would grow with each write: what is kept moves into a fresh one. */
@@ -312,9 +375,10 @@ void items_sweep(struct items *items)
 			item->dropped = false; /* it has come to something after all */
 			items->dropped--;
 		}
-	line_sweep(&items->considered[false]);
-	line_sweep(&items->considered[true]);
-	line_sweep(&items->later);
+	for (size_t lane = 0; lane < LANES_MAX; lane++) {
+		line_sweep(&items->lanes[lane].considered);
+		line_sweep(&items->lanes[lane].later);
+	}
 	items->last = &items->first;
 	for (struct item **link = &items->first; *link;) {
 		struct item *item = *link;
@@ -326,7 +390,7 @@ void items_sweep(struct items *items)
 		}
 		*link = item->next;
 		unhash(items, item);
-		items->states[item_is_node(item)][item->state]--;
+		items->states[item->lane][item->state]--;
 		items->count--;
 		item_free(item);
 	}
@@ -360,4 +424,11 @@ void item_start(struct item *item, enum direction direction, const struct step *
 	item->updates = 0;
 	item->rounds = 0;
 	process_start(&item->process, item->evacuation->engine, item, first, item_ended);
+}
+
+void item_abort(struct item *item)
+{
+	process_abort(&item->process);
+	drain_stop(item->drain);
+	item_stop_remark(item);
 }

@@ -7,7 +7,10 @@
 #include "facts.h"
 #include "process.h"
 
+#define ITEM_REASON_BYTES 384
+
 struct evacuation;
+struct drain;
 
 /* The states of a change as in the status. */
 enum item_state {
@@ -31,19 +34,22 @@ const char *item_state_name(enum item_state state);
 
 struct item {
 	struct item *next;            /* all items of the evacuation, in order of appearance */
-	struct item *next_considered; /* in the line of those that may be begun */
+	struct item *next_considered; /* in a line of its lane */
 	bool considered;
 	struct item *next_hashed; /* in its bucket */
 	struct evacuation *evacuation;
 	const struct actuator *actuator;
+	size_t lane;
 	struct arena arena; /* for its life: change, record */
 	struct change change;
 	struct record record; /* as last known */
 	bool has_record;
 	enum item_state state;
 	enum guard guard;
-	char reason[384];
-	struct wallclock at; /* of the last change of state */
+	char reason[ITEM_REASON_BYTES];
+	char
+		remark[ITEM_REASON_BYTES]; /* what its change could not move; told with a state that has no reason of its own */
+	struct wallclock at;           /* of the last change of state */
 
 	struct process process;
 	enum direction direction; /* of the process at work, or of the last one */
@@ -55,6 +61,18 @@ struct item {
 	bool changing;           /* between its read and the answer of its update: counts against maxInFlight */
 	struct instant retry_at; /* FAILED: not tried again before */
 	int failures;
+
+	/* What waits for what (gate.h). */
+	struct arena carried_arena;
+	struct string_list carried; /* a group: its EC2 instances in the zone, as last read */
+	bool carries_ecs;           /* a group: they are capacity of an ECS cluster */
+	bool newcomer;              /* a node made after the evacuation began */
+
+	struct drain *drain;       /* a node that is out; NULL = not begun */
+	bool drained;              /* a look at its pods found nothing that a drain waits for */
+	bool taint_evicts;         /* its drain took too long: the taint gets NoExecute */
+	struct inquiry *remarking; /* under way */
+	bool remarked;             /* asked, whatever came of it */
 
 	/* Of the process at work. */
 	struct inquiry *inquiry; /* held: what `looked` lives in */
@@ -83,23 +101,37 @@ struct item_line {
 	struct item *last;
 };
 
+/* Lane 0 is the nodes', each kind of AWS has one of its own, so that a slow service holds up nobody else's. */
+#define LANES_MAX 9
+#define LANE_NODES 0
+
+struct lane {
+	struct item_line considered; /* state, record or process has changed: may something be begun on them? */
+	struct item_line later;      /* considered, but it may not be begun yet */
+	size_t changing;             /* between their read and the answer of their update */
+	struct instant begin_due;    /* even a single free place may be filled then */
+};
+
 /* Counts are kept where they change, so that a turn costs the same with ten items and ten thousand. */
 struct items {
 	struct item *first;
 	struct item **last;
 	struct item *buckets[ITEM_BUCKETS];
 	size_t count;
-	struct item_line
-		considered[2];      /* [is a node]: state, record or process has changed: may something be begun on them? */
-	struct item_line later; /* nodes: considered, but it may not be begun yet */
-	size_t states[2][ITEM_STATES]; /* [is a node] */
-	size_t records;                /* items with an open record of ours */
-	size_t held;                   /* AWS items that we have out, whether or not the journal still knows it */
-	size_t running;                /* processes at work */
-	size_t aside;                  /* of them, those that only write copies */
-	size_t dropped;                /* items to be forgotten */
-	size_t changing;               /* AWS items between their read and the answer of their update */
-	struct instant retry_due;      /* the earliest time to try something again; 0 = none */
+	struct lane lanes[LANES_MAX];
+	size_t lane_first; /* of AWS: who is served first at the next turn */
+	size_t states[LANES_MAX][ITEM_STATES];
+	size_t draining;          /* nodes whose drain the phase waits for */
+	size_t draining_others;   /* of them, those that still hold pods which are not our own, or may */
+	size_t newcomers;         /* nodes in the zone that were made after the evacuation began */
+	size_t remarking;         /* inquiries about what changes could not move */
+	size_t records;           /* items with an open record of ours */
+	size_t held;              /* AWS items that we have out, whether or not the journal still knows it */
+	size_t running;           /* processes at work */
+	size_t aside;             /* of them, those that only write copies */
+	size_t dropped;           /* items to be forgotten */
+	size_t changing;          /* of all lanes */
+	struct instant retry_due; /* the earliest time to try something again; 0 = none */
 };
 
 void items_init(struct items *items);
@@ -129,6 +161,9 @@ void item_set_record(struct item *item, const struct record *record);
 /* Begin a process on it, from its first step. */
 void item_start(struct item *item, enum direction direction, const struct step *first);
 
+/* Stop all that is at work on it, whatever happens (the engine ends, or the lease is gone). */
+void item_abort(struct item *item);
+
 /* Between its read and the answer of its update: counts against maxInFlight. */
 void item_set_changing(struct item *item, bool changing);
 
@@ -137,12 +172,21 @@ bool item_is_node(const struct item *item);
 /* Put it in the line of those that may be begun. */
 void item_consider(struct item *item);
 
-/* A node on which nothing may be begun yet: back to the end of the line with items_take_later, without another turn of the engine. */
+/* Nothing may be begun on it yet: back to the end of its line with lane_take_later, without another turn of the engine. */
 void item_consider_later(struct item *item);
-void items_take_later(struct items *items);
+void lane_take_later(struct lane *lane);
 
-/* The next of that line, taken out; NULL when it is empty. */
-struct item *items_next_considered(struct items *items, bool node);
+/* The next of its line, taken out; NULL when it is empty. */
+struct item *lane_next_considered(struct lane *lane);
+
+/* What the change of a resource carries with it, as just read. */
+void item_set_carried(struct item *item, const struct resource *resource);
+
+/* The footnote; NULL = none. Cut to its field. */
+void item_set_remark(struct item *item, const char *remark);
+
+/* A node in the zone that was made after the evacuation began. */
+void item_set_newcomer(struct item *item, bool newcomer);
 
 /* Something is to be tried again then. */
 void items_retry_at(struct items *items, struct instant due);

@@ -17,10 +17,11 @@ struct observation {
 	struct engine *engine;
 	struct facts *facts;
 	struct exchange *exchanges[ASKS];
-	size_t pending;
+	size_t pending;       /* the basis, and each survey */
+	size_t basis_pending; /* zones, identity, subnets, records: what the surveys' answers are understood with */
 	int pages;
+	bool surveys;
 	bool ended;
-	struct error error;
 	void (*told)(struct evacuation *evacuation, struct facts *facts, const struct error *error);
 };
 
@@ -49,19 +50,17 @@ void observation_cancel(struct observation *observation)
 	observation_free(observation);
 }
 
-/* Known zone, known account: then the scope is whole. */
-static bool complete(struct observation *observation, struct error *error)
+static bool know_zone(struct observation *observation, struct error *error)
 {
-	struct facts *facts = observation->facts;
-	struct scope *scope = &facts->scope;
-	struct string_list seen = {0};
+	const struct zones *zones = &observation->facts->zones;
+	struct scope *scope = &observation->facts->scope;
 
-	for (size_t i = 0; i < facts->zones.count; i++)
-		if (text_equal(facts->zones.at[i].id, scope->zone_id)) {
-			scope->zone_name = facts->zones.at[i].name;
-			if (!text_equal(facts->zones.at[i].type, "availability-zone"))
+	for (size_t i = 0; i < zones->count; i++)
+		if (text_equal(zones->at[i].id, scope->zone_id)) {
+			scope->zone_name = zones->at[i].name;
+			if (!text_equal(zones->at[i].type, "availability-zone"))
 				return error_set(error, ERROR_INPUT, "%s is a %s; only Availability Zones can be evacuated",
-				                 scope->zone_id, facts->zones.at[i].type);
+				                 scope->zone_id, zones->at[i].type);
 		}
 	if (!scope->zone_name)
 		return error_set(
@@ -69,14 +68,35 @@ static bool complete(struct observation *observation, struct error *error)
 			"region %s has no Availability Zone %s for this account; see `aws ec2 describe-availability-zones` "
 			"for its ids, or set spec.region",
 			scope->region, scope->zone_id);
-	facts_sort_records(facts);
+	return true;
+}
+
+static void know_subnets(struct scope *scope, struct arena *arena)
+{
+	struct string_list seen = {0};
+
 	subnets_sort(&scope->subnets);
 	for (size_t i = 0; i < scope->subnets.count; i++)
 		if (!string_list_has(&seen, scope->subnets.at[i].zone_id))
-			string_list_add(&seen, &facts->arena, scope->subnets.at[i].zone_id);
+			string_list_add(&seen, arena, scope->subnets.at[i].zone_id);
 	scope->zone_count = seen.count;
+}
+
+/* What this process knows by itself: whose instances are nodes, and what is held. */
+static void know_ours(struct observation *observation)
+{
+	const struct records *records = &observation->facts->records;
+	struct scope *scope = &observation->facts->scope;
+	struct arena *arena = &observation->facts->arena;
+
+	scope->has_cluster = true;
+	cluster_list_instances(observation->engine, arena, &scope->node_instances);
+	for (size_t i = 0; i < records->count; i++)
+		if (!records->at[i].unreadable && string_list_has(&records->at[i].owners, observation->engine->cluster.owner))
+			string_list_add(&scope->held_ids, arena, records->at[i].resource_id);
+	scope_sort_ids(&scope->node_instances);
+	scope_sort_ids(&scope->held_ids);
 	scope->now = engine_wall(observation->engine);
-	return true;
 }
 
 static void finish(struct observation *observation, const struct error *failure)
@@ -87,12 +107,12 @@ static void finish(struct observation *observation, const struct error *failure)
 	if (observation->ended)
 		return;
 	observation->ended = true;
-	if (failure)
+	if (failure) {
 		error = *failure;
-	else if (complete(observation, &error))
-		facts = facts_hold(observation->facts);
-	if (!facts)
 		take_back(observation);
+	} else {
+		facts = facts_hold(observation->facts);
+	}
 	observation->told(observation->evacuation, facts, facts ? NULL : &error);
 	observation_free(observation);
 }
@@ -101,6 +121,27 @@ static void one_done(struct observation *observation)
 {
 	if (--observation->pending == 0)
 		finish(observation, NULL);
+}
+
+static void start_surveys(struct observation *observation);
+
+/* Which resources lie in the zone, and which are held, can be told from now on. */
+static void basis_known(struct observation *observation)
+{
+	struct error error;
+
+	if (--observation->basis_pending > 0)
+		return;
+	if (!know_zone(observation, &error)) {
+		finish(observation, &error);
+		return;
+	}
+	facts_sort_records(observation->facts);
+	know_subnets(&observation->facts->scope, &observation->facts->arena);
+	know_ours(observation);
+	if (observation->surveys)
+		start_surveys(observation);
+	one_done(observation);
 }
 
 static struct exchange *ask(struct observation *observation, int which, exchange_hear hear)
@@ -126,7 +167,7 @@ static void zones_heard(void *self, struct exchange *exchange, const struct answ
 	else if (!ec2_hear_zones(&observation->facts->arena, answer->response, &observation->facts->zones, &error))
 		finish(observation, &error);
 	else
-		one_done(observation);
+		basis_known(observation);
 }
 
 static void identity_heard(void *self, struct exchange *exchange, const struct answer *answer)
@@ -142,7 +183,7 @@ static void identity_heard(void *self, struct exchange *exchange, const struct a
 	                            &error))
 		finish(observation, &error);
 	else
-		one_done(observation);
+		basis_known(observation);
 }
 
 static bool one_page_more(struct observation *observation)
@@ -172,7 +213,7 @@ static void subnets_heard(void *self, struct exchange *exchange, const struct an
 	                           &error))
 		finish(observation, &error);
 	else if (!next)
-		one_done(observation);
+		basis_known(observation);
 	else if (one_page_more(observation))
 		ask_subnets(observation, next);
 }
@@ -202,7 +243,7 @@ static void records_heard(void *self, struct exchange *exchange, const struct an
 	                                  &error)) {
 		finish(observation, &error);
 	} else if (!next) {
-		one_done(observation);
+		basis_known(observation);
 	} else if (one_page_more(observation)) {
 		ask_records(observation, next);
 	}
@@ -216,14 +257,11 @@ static void ask_records(struct observation *observation, const struct json *star
 	                  &exchange->ask.request);
 }
 
+/* One kind that cannot be read does not keep the others: its survey says so itself. */
 static void survey_ended(void *self, struct inquiry *inquiry)
 {
-	struct observation *observation = self;
-
-	if (inquiry->failed)
-		finish(observation, &inquiry->error);
-	else
-		one_done(observation);
+	(void)inquiry;
+	one_done(self);
 }
 
 static void fill_scope(struct observation *observation)
@@ -272,7 +310,9 @@ struct observation *observation_start(struct evacuation *evacuation, bool survey
 	observation->facts->generation = evacuation->manifest.generation;
 	observation->facts->began = engine_now(evacuation->engine);
 	observation->told = ended;
-	observation->pending = 3;
+	observation->surveys = surveys;
+	observation->pending = 1;
+	observation->basis_pending = 3;
 	fill_scope(observation);
 	exchange = ask(observation, ASK_ZONES, zones_heard);
 	ec2_ask_zones(&exchange->arena, &exchange->ask.request);
@@ -280,10 +320,8 @@ struct observation *observation_start(struct evacuation *evacuation, bool survey
 	sts_ask_identity(&exchange->arena, &exchange->ask.request);
 	ask_subnets(observation, NULL);
 	if (records) {
-		observation->pending++;
+		observation->basis_pending++;
 		ask_records(observation, NULL);
 	}
-	if (surveys)
-		start_surveys(observation);
 	return observation;
 }

@@ -1,6 +1,7 @@
 /*
- * Observe: everything that one decision needs, read in parallel to the last page: the zones, the account, all subnets of the
- * region, the zone's partition of the journal (consistently), and all resources of each target kind.
+ * Observe: everything that one decision needs, to the last page: the zones, the account, all subnets of the region and the zone's partition of the
+ * journal (consistently), in parallel; then, as it is known what lies in the zone and what is held, all resources of each target kind, side by side. A kind that cannot be read
+ * fails alone (facts_unseen).
  */
 #ifndef ENGINE_OBSERVE_H
 #define ENGINE_OBSERVE_H

@@ -207,16 +207,10 @@ struct limiter *place_limiter(struct place *place, const char *service, const ch
 	return &entry->limiter;
 }
 
-size_t place_changes_a_second(void)
+size_t place_changes_a_second(const struct actuator *actuator)
 {
-	double least = 1000;
-	const struct actuator *actuator;
+	const struct aws_quota *quota = aws_quota_find(actuator->service, actuator->update_operation);
+	double changes = quota ? quota->rate_per_s * 0.8 : 1;
 
-	for (size_t i = 0; (actuator = registry_at(i)) != NULL; i++) {
-		const struct aws_quota *quota = aws_quota_find(actuator->service, "");
-
-		if (quota && quota->rate_per_s < least)
-			least = quota->rate_per_s;
-	}
-	return least * 0.8 < 1 ? 1 : (size_t)(least * 0.8);
+	return changes < 1 ? 1 : (size_t)changes;
 }

@@ -4,6 +4,7 @@
 #ifndef ENGINE_PLACE_H
 #define ENGINE_PLACE_H
 
+#include "actuators/actuator.h"
 #include "aws/region.h"
 #include "aws/service.h"
 #include "net/limiter.h"
@@ -47,8 +48,8 @@ const struct aws_endpoint *place_endpoint(const struct place *place, const struc
 /* The bucket of a call; NULL when it has none. */
 struct limiter *place_limiter(struct place *place, const char *service, const char *operation, struct instant now);
 
-/* Over all kinds, how many updates the slowest service's quota lets go within a second, a fifth left to looks; at least one. */
-size_t place_changes_a_second(void);
+/* How many updates of a kind its service's quota lets go within a second, a fifth left to looks; at least one. */
+size_t place_changes_a_second(const struct actuator *actuator);
 
 /* See to the table: describe it, make it if that is asked for. True when it is ready. */
 bool place_table(struct place *place);

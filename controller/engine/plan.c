@@ -1,12 +1,25 @@
 #include "plan.h"
 
+#include <fnmatch.h>
+
 #include "actuators/registry.h"
 #include "change.h"
+#include "drain.h"
 #include "nodes/eks_node.h"
 #include "state.h"
 
-/* A single free place is filled after so long. */
-#define BEGIN_EVERY_MS 1000
+/* The record says which guard a person overrode, and why. */
+static const struct json *allowed_detail(const struct change *change, enum guard guard, const char *reason,
+                                         struct arena *arena)
+{
+	struct json *detail = change->detail ? json_copy(arena, change->detail) : json_new_object(arena);
+	struct json *allowed = json_new_object(arena);
+
+	json_set_string(allowed, "guard", guard_name(guard));
+	json_set_string(allowed, "reason", reason);
+	json_set(detail, "allowed", allowed);
+	return detail;
+}
 
 static const struct selector *selector_of(const struct evacuation *evacuation, const char *kind)
 {
@@ -20,7 +33,43 @@ bool plan_selected(const struct evacuation *evacuation, const struct resource *r
 {
 	const struct selector *selector = selector_of(evacuation, resource->kind);
 
-	return selector && selector_matches(selector, &resource->tags, &resource->names) && !tags_exclude(&resource->tags);
+	if (!selector)
+		return false;
+	if (resource->tags_unreadable) /* refused then, not left out */
+		return selector_may_match(selector, &resource->names);
+	return selector_matches(selector, &resource->tags, &resource->names) && !tags_exclude(&resource->tags);
+}
+
+const char *plan_allows(const struct evacuation *evacuation, enum guard guard, const char *name)
+{
+	for (size_t i = 0; i < evacuation->manifest.allowance_count; i++) {
+		const struct allowance *allowance = &evacuation->manifest.allowances[i];
+		bool matches = allowance->match_names.count == 0;
+
+		for (size_t k = 0; k < allowance->match_names.count && !matches; k++)
+			matches = fnmatch(allowance->match_names.at[k], name, 0) == 0;
+		if (allowance->guard == guard && matches)
+			return allowance->reason;
+	}
+	return NULL;
+}
+
+void plan_decide(const struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
+                 struct arena *arena, struct decision *out)
+{
+	const struct scope *scope = &evacuation->facts->scope;
+	const char *reason;
+
+	actuator->plan(scope, resource, arena, out);
+	if (out->verdict != VERDICT_REFUSED || !guard_is_overridable(out->guard) || !out->change.id)
+		return;
+	reason = plan_allows(evacuation, out->guard, resource->name);
+	if (!reason || (out->guard_behind != GUARD_NONE && !plan_allows(evacuation, out->guard_behind, resource->name)))
+		return;
+	out->verdict = VERDICT_CHANGE;
+	out->change.detail = allowed_detail(&out->change, out->guard, reason, arena);
+	out->guard = GUARD_NONE;
+	out->reason = NULL;
 }
 
 static bool ours(const struct evacuation *evacuation, const struct record *record)
@@ -46,6 +95,13 @@ static bool record_is_done(const struct record *record)
 	return record->state == RECORD_SETTLED || record->state == RECORD_APPLIED;
 }
 
+/* A node that carries our mark: what is left is its drain, which says by itself how far it is. */
+static void take_tainted(struct item *item)
+{
+	if (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED)
+		drain_judge_state(item, NULL);
+}
+
 static void take_decision(struct item *item, const struct decision *decision, const struct record *record)
 {
 	item->guard = decision->guard;
@@ -54,7 +110,9 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		item_become(item, ITEM_REFUSED, decision->reason);
 		break;
 	case VERDICT_NOTHING:
-		if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held && !item_is_node(item))
+		if (item_is_node(item))
+			take_tainted(item);
+		else if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held)
 			item_become(item, ITEM_PLANNED, NULL);
 		else if (item->state != ITEM_APPLIED)
 			item_become(item, ITEM_SETTLED, NULL);
@@ -107,6 +165,8 @@ static void take_settling(struct item *item, const struct resource *resource)
 	switch (item->actuator->settled(item_scope(item), &item->change, resource, DIRECTION_OUT, &item->decision_arena,
 	                                &why)) {
 	case SETTLING_DONE:
+		if (resource->remark)
+			item_set_remark(item, resource->remark);
 		item_become(item, ITEM_SETTLED, NULL);
 		break;
 	case SETTLING_PENDING:
@@ -127,13 +187,14 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 		take_excluded(evacuation, actuator, resource, record);
 		return;
 	}
-	actuator->plan(&evacuation->facts->scope, resource, arena, &decision);
+	plan_decide(evacuation, actuator, resource, arena, &decision);
 	if (decision.verdict == VERDICT_NOTHING && !record && !items_find(&evacuation->items, resource->id))
 		return;
 	item = item_of(evacuation, actuator, resource, &decision);
 	if (process_running(&item->process) || knows_more(item))
 		return;
 	item_set_record(item, record);
+	item_set_carried(item, resource);
 	item->excluded = false;
 	take_decision(item, &decision, record);
 	if (item->state == ITEM_APPLIED || (record && record->state == RECORD_APPLIED))
@@ -266,6 +327,7 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 	struct decision decision = {0};
 	struct change carried;
 	struct item *item = items_find(&evacuation->items, node->id ? node->id : "");
+	struct scope own;
 	bool known = false;
 
 	if (!node->id)
@@ -287,13 +349,17 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 			item_drop(item);
 		return;
 	}
-	eks_node.plan(scope, node, arena, &decision);
+	own = *scope;
+	if (item)
+		drain_scope(item, &own);
+	eks_node.plan(&own, node, arena, &decision);
 	if (decision.verdict == VERDICT_NOTHING && !item && !eks_node.carries(scope, node, arena, &carried))
 		return;
 	if (decision.verdict == VERDICT_NOTHING && !item)
 		decision.change = carried;
 	item = item_of(evacuation, &eks_node, node, &decision);
 	item->excluded = false;
+	item_set_newcomer(item, evacuation->started_at.us && eks_node_created_at(node).us > evacuation->started_at.us);
 	take_decision(item, &decision, NULL);
 }
 
@@ -302,8 +368,11 @@ static void take_gone_nodes(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		if (item_is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE &&
-		    !evacuation->restoring && !cluster_node(evacuation->engine, item->change.name))
+		    !evacuation->restoring && !cluster_node(evacuation->engine, item->change.name)) {
+			item_set_newcomer(item, false);
+			drain_stop(item->drain);
 			item_become(item, ITEM_GONE, "the node no longer exists");
+		}
 }
 
 typedef void (*node_taker)(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
@@ -362,7 +431,7 @@ static void take_held_node(struct evacuation *evacuation, const struct scope *sc
 size_t plan_take_held_nodes(struct evacuation *evacuation)
 {
 	due_nodes(evacuation, take_held_node);
-	return evacuation->items.states[true][ITEM_RESTORING] + evacuation->items.states[true][ITEM_FAILED];
+	return evacuation->items.states[LANE_NODES][ITEM_RESTORING] + evacuation->items.states[LANE_NODES][ITEM_FAILED];
 }
 
 bool plan_needs_finalizer(const struct evacuation *evacuation)
@@ -371,177 +440,4 @@ bool plan_needs_finalizer(const struct evacuation *evacuation)
 	size_t nothing = items_in_state(items, ITEM_REFUSED) + items_in_state(items, ITEM_GONE);
 
 	return evacuation->manifest.finalizer || items->records > 0 || items->count > nothing;
-}
-
-/* What may begin. */
-
-static bool retry_reached(const struct item *item)
-{
-	return instant_reached(item->retry_at, engine_now(item->evacuation->engine));
-}
-
-static bool wants_out(const struct item *item)
-{
-	return !item->dropped && (item->state == ITEM_PLANNED || (item->state == ITEM_FAILED && retry_reached(item)));
-}
-
-/*
- * How many may be begun now. No more are between read and update than the service takes updates in a second, or reads would grow stale in the
- * limiter; and they are begun several at a time, so that one request looks at them together. A slow one holds up nobody: after a second a
- * single free place is enough. After a start that found something half done it is one at a time until one has finished, so that a crash loop
- * always gets on.
- */
-static size_t room(struct evacuation *evacuation)
-{
-	struct engine *engine = evacuation->engine;
-	size_t max = (size_t)evacuation->manifest.max_in_flight;
-	size_t busy = evacuation->items.changing;
-	struct instant now = engine_now(engine);
-
-	if (max > place_changes_a_second())
-		max = place_changes_a_second();
-	if (!engine->proved)
-		max = 1;
-	if (busy >= max || (max - busy < (max + 1) / 2 && !instant_reached(evacuation->begin_due, now)))
-		return 0;
-	evacuation->begin_due = instant_after(now, BEGIN_EVERY_MS);
-	return max - busy;
-}
-
-static void start_changing(struct item *item, enum direction direction, const struct step *first)
-{
-	item->excluded = false;
-	item_start(item, direction, first);
-	item_set_changing(item, true);
-}
-
-/*
- * A node that is cordoned already and does not say by whom: the journal's copy may know that it was us, so the first look into the journal is waited
- * for, for a moment and only while AWS answers. Nothing new lands on a cordoned node meanwhile.
- */
-static bool waits_for_copy(const struct item *item)
-{
-	const struct evacuation *evacuation = item->evacuation;
-	const struct place *place = evacuation->place;
-
-	if (evacuation->facts || evacuation->observe_failures > 0 || !evacuation->engine->have_credentials)
-		return false;
-	if (place && place->table_error.kind != ERROR_NONE)
-		return false;
-	return json_bool(json_get(item->change.detail, "priorUnschedulable"), false) &&
-	       instant_between_ms(evacuation->since, engine_now(evacuation->engine)) < COPY_PATIENCE_MS;
-}
-
-static void start_node(struct item *item, bool copies)
-{
-	if (item->excluded) {
-		item->excluded = false;
-		item_start(item, DIRECTION_BACK, change_node_back_first);
-	} else if (wants_out(item)) {
-		if (waits_for_copy(item))
-			item_consider_later(item);
-		else
-			item_start(item, DIRECTION_OUT, change_node_out_first);
-	} else if (item->state == ITEM_GONE) { /* its copy is closed, then it is forgotten: nodes come and go */
-		if (!item->has_record)
-			item_drop(item);
-		else if (copies)
-			item_start(item, DIRECTION_BACK, change_node_close_first);
-		else
-			item_consider_later(item);
-	} else if (item->state == ITEM_SETTLED && !item->has_record) {
-		if (copies && retry_reached(item))
-			item_start(item, DIRECTION_OUT, change_node_copy_first);
-		else
-			item_consider_later(item);
-	}
-}
-
-/* True when it was begun. */
-static bool start_aws(struct item *item)
-{
-	if (item->excluded && item->has_record)
-		start_changing(item, DIRECTION_BACK, change_restore_first);
-	else if (wants_out(item))
-		start_changing(item, DIRECTION_OUT, change_evacuate_first);
-	else
-		return false;
-	return true;
-}
-
-/* Go through the line of AWS items as far as there is room. */
-static void start_line(struct evacuation *evacuation, bool may, bool (*start)(struct item *item))
-{
-	struct items *items = &evacuation->items;
-	size_t left = may && items->considered[false].first ? room(evacuation) : 0;
-	struct item *item;
-
-	while (left > 0 && (item = items_next_considered(items, false)) != NULL)
-		if (!process_running(&item->process) && start(item))
-			left--;
-}
-
-void plan_start(struct evacuation *evacuation)
-{
-	struct items *items = &evacuation->items;
-	bool copies = evacuation->place && evacuation->place->table_ready && evacuation->registered;
-	struct item *item;
-
-	items_consider_retries(items, engine_now(evacuation->engine));
-	while ((item = items_next_considered(items, true)) != NULL)
-		if (!process_running(&item->process))
-			start_node(item, copies);
-	items_take_later(items);
-	start_line(evacuation, evacuation->registered, start_aws);
-}
-
-/* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */
-static void start_node_restore(struct evacuation *evacuation, const struct scope *scope, struct item *item, bool aws)
-{
-	struct node_entry *entry = cluster_node(evacuation->engine, item->change.name);
-	struct change carried;
-
-	if (item->state == ITEM_FAILED && !retry_reached(item))
-		return;
-	if (item->state == ITEM_REFUSED && !item->has_record)
-		return;
-	arena_reset(&item->decision_arena);
-	if (entry && entry->resource.id && eks_node.carries(scope, &entry->resource, &item->decision_arena, &carried)) {
-		item_start(item, DIRECTION_BACK, change_node_back_first);
-	} else if (item->has_record) {
-		if (aws)
-			item_start(item, DIRECTION_BACK, change_node_close_first);
-		else
-			item_consider_later(item);
-	} else {
-		item_become(item, entry ? ITEM_RESTORED : ITEM_GONE, entry ? NULL : "the node no longer exists");
-	}
-}
-
-static bool start_restore(struct item *item)
-{
-	if ((!item->has_record && !item->held) || (item->state == ITEM_FAILED && !retry_reached(item)))
-		return false;
-	if (!item_is_in_account(item)) {
-		item_become(item, ITEM_FAILED,
-		            "its ARN is of another account or region than these credentials: it is left alone");
-		return false;
-	}
-	start_changing(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
-	return true;
-}
-
-void plan_start_restores(struct evacuation *evacuation, bool aws)
-{
-	struct items *items = &evacuation->items;
-	struct item *item;
-	struct scope scope;
-
-	items_consider_retries(items, engine_now(evacuation->engine));
-	evacuation_node_scope(evacuation, &scope);
-	while ((item = items_next_considered(items, true)) != NULL)
-		if (!process_running(&item->process))
-			start_node_restore(evacuation, &scope, item, aws);
-	items_take_later(items);
-	start_line(evacuation, aws, start_restore);
 }

@@ -27,7 +27,19 @@ void plan_take_nodes(struct evacuation *evacuation);
 /* Restoring: items for the nodes that carry our annotation for this zone. How many are not back yet. */
 size_t plan_take_held_nodes(struct evacuation *evacuation);
 
-/* Selected by the object's targets, and not tagged to be left alone. */
+/* The reason that a person gave for overriding the guard for a resource of this name (guards.allow), or NULL: nobody did. */
+const char *plan_allows(const struct evacuation *evacuation, enum guard guard, const char *name);
+
+/* actuator->plan, and what a person allows on top of it. The record of an allowed change says so. */
+void plan_decide(const struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
+                 struct arena *arena, struct decision *out);
+
+/* It waits for others (gate.h): then that is its state. */
+bool plan_waits(struct item *item);
+
+/*
+ * Selected by the object's targets, and not tagged to be left alone. One whose tags cannot be read counts as selected unless its names say otherwise.
+ */
 bool plan_selected(const struct evacuation *evacuation, const struct resource *resource);
 
 /* A record that nobody of this version may act on: unreadable, or of a kind that it does not know. NULL when there is none of ours. */

@@ -34,7 +34,9 @@ struct requeue requeue_decide(const struct requeue_case *call, const struct erro
 		out = again(call, error, 1000);
 		out.throttled = true;
 		return out;
-	case ERROR_BUSY:
+	case ERROR_BUSY: /* what an effect was built from is old by the time it may be repeated */
+		if (call->effect)
+			return out;
 		return call->attempts < REQUEUE_PATIENT_MAX ? again(call, error, 2000) : out;
 	case ERROR_EXPIRED: /* refused at the door */
 		if (call->attempts > 1)

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/metric.h"
+#include "budgets.h"
 #include "cluster.h"
 #include "engine/engine.h"
 #include "exchange.h"
@@ -44,6 +45,7 @@ struct engine {
 
 	struct place *places;
 	struct cluster cluster;
+	struct budgets budgets;
 	struct evacuation *evacuations;
 
 	struct lease lease;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "event.h"
 #include "kube/objects.h"
 #include "state.h"
 
@@ -169,9 +170,9 @@ static struct json *change_entry(const struct item *item, struct arena *arena)
 {
 	struct json *entry = json_new_object(arena);
 	const char *guard = guard_name(item->guard);
-	const char *reason = item->reason;
+	const char *reason = item->reason[0] ? item->reason : item->remark;
 
-	if (item->state == ITEM_REFUSED && guard[0])
+	if ((item->state == ITEM_REFUSED || item->state == ITEM_WAITING) && guard[0])
 		reason = arena_printf(arena, "%s: %s", guard, item->reason);
 	json_set_string(entry, "kind", item->change.kind);
 	json_set_string(entry, "name", item->change.name);
@@ -233,38 +234,7 @@ struct json *status_build(const struct evacuation *evacuation, struct arena *are
 	return status;
 }
 
-/* Events: on transitions only, and nobody waits for them. */
-
-static void event_heard(void *self, struct exchange *exchange, const struct answer *answer)
-{
-	(void)self;
-	(void)exchange;
-	(void)answer;
-}
-
-static void tell_event(struct evacuation *evacuation, bool warning, const char *reason, const char *note)
-{
-	struct engine *engine = evacuation->engine;
-	struct exchange *exchange = exchange_new(engine, event_heard, evacuation);
-	struct kube_event event = {
-		.regarding_kind = "ZonalEvacuation",
-		.regarding_api_version = "zonevac.dev/v1alpha1",
-		.regarding_name = evacuation->manifest.name,
-		.regarding_uid = evacuation->manifest.uid,
-		.type = warning ? "Warning" : "Normal",
-		.reason = reason,
-		.action = evacuation->restoring ? "Restore" : "Evacuate",
-		.note = note,
-		.reporting_instance = engine->settings->identity,
-	};
-
-	log_event(warning ? LOG_WARN : LOG_INFO, note, "evacuation", evacuation->manifest.name, "zone",
-	          evacuation->manifest.zone_id, "reason", reason, NULL);
-	kube_ask_event(&exchange->arena, &event, engine_wall(engine), engine_random(engine), &exchange->ask.request);
-	exchange->ask.what = ASK_HTTP;
-	exchange->ask.once = true;
-	exchange_queue(engine, exchange);
-}
+/* Events: on transitions only. */
 
 static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
 {
@@ -299,14 +269,14 @@ static void tell_transitions(struct evacuation *evacuation, struct arena *arena)
 		evacuation->status_due = (struct instant){0};
 		evacuation->touched = true;
 		if (evacuation->phase != PHASE_OBSERVING && evacuation->phase != PHASE_PENDING)
-			tell_event(evacuation, false, phase_name(evacuation->phase), phase_note(evacuation, arena));
+			event_tell(evacuation, false, phase_name(evacuation->phase), phase_note(evacuation, arena));
 	}
 	if (!text_equal(evacuation->stall.reason, evacuation->told_stall.reason)) {
 		evacuation->told_stall = evacuation->stall;
 		evacuation->status_due = (struct instant){0};
 		evacuation->touched = true;
 		if (evacuation->stall.reason[0])
-			tell_event(evacuation, true, evacuation->stall.reason, evacuation->stall.message);
+			event_tell(evacuation, true, evacuation->stall.reason, evacuation->stall.message);
 	}
 }
 

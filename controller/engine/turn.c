@@ -27,6 +27,24 @@ static bool same_account(struct evacuation *evacuation, const struct facts *fact
 	return false;
 }
 
+/* A kind that could not be read is asked for again soon; the others go on with what was seen. */
+static void take_unseen(struct evacuation *evacuation, struct instant now)
+{
+	const struct inquiry *unseen = facts_unseen(evacuation->facts);
+	int64_t wait_ms = evacuation->engine->settings->resync_ms;
+
+	evacuation->unseen_error = (struct error){0};
+	if (unseen) {
+		evacuation->unseen_error = unseen->error;
+		evacuation->observe_failures++;
+		wait_ms = requeue_backoff_ms(evacuation->observe_failures, OBSERVE_AGAIN_MS, OBSERVE_AGAIN_MAX_MS,
+		                             engine_random(evacuation->engine));
+	} else {
+		evacuation->observe_failures = 0;
+	}
+	evacuation->observe_due = instant_after(now, wait_ms);
+}
+
 static void observed(struct evacuation *evacuation, struct facts *facts, const struct error *error)
 {
 	struct engine *engine = evacuation->engine;
@@ -49,9 +67,9 @@ static void observed(struct evacuation *evacuation, struct facts *facts, const s
 	facts_release(evacuation->facts);
 	evacuation->facts = facts;
 	evacuation->facts_serial++;
-	evacuation->observe_failures = 0;
+	evacuation->gates_due = true;
 	evacuation->observe_error = (struct error){0};
-	evacuation->observe_due = instant_after(now, engine->settings->resync_ms);
+	take_unseen(evacuation, now);
 	if (facts->generation != evacuation->manifest.generation) /* the object was edited meanwhile */
 		evacuation->observe_due = now;
 	evacuation->observed_for_restore = evacuation->restoring;
@@ -109,4 +127,6 @@ void turn_tell_observation(struct evacuation *evacuation)
 		stall_set(&evacuation->stall, "UnknownZone", "%s", error->message);
 	else if (error->kind != ERROR_NONE)
 		stall_from_error(&evacuation->stall, "Aws", error);
+	else if (evacuation->unseen_error.kind != ERROR_NONE)
+		stall_from_error(&evacuation->stall, "Aws", &evacuation->unseen_error);
 }

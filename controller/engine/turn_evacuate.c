@@ -1,5 +1,7 @@
 #include "admit.h"
+#include "drain.h"
 #include "plan.h"
+#include "remark.h"
 #include "stall.h"
 #include "state.h"
 #include "turn.h"
@@ -9,7 +11,7 @@ static bool all_at_rest(const struct evacuation *evacuation)
 {
 	const struct items *items = &evacuation->items;
 
-	return items->running == items->aside && items_in_state(items, ITEM_PLANNED) == 0 &&
+	return items->running == items->aside && items->draining == 0 && items_in_state(items, ITEM_PLANNED) == 0 &&
 	       items_in_state(items, ITEM_WAITING) == 0;
 }
 
@@ -75,7 +77,8 @@ static bool nodes_suffice(const struct evacuation *evacuation)
 
 static void judge_phase(struct evacuation *evacuation)
 {
-	bool seen = evacuation->facts ? evacuation->facts->generation == evacuation->manifest.generation
+	bool seen = evacuation->facts ? evacuation->facts->generation == evacuation->manifest.generation &&
+	                                    evacuation->unseen_error.kind == ERROR_NONE
 	                              : nodes_suffice(evacuation);
 
 	if (!seen)
@@ -87,6 +90,48 @@ static void judge_phase(struct evacuation *evacuation)
 	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 &&
 	    items_in_state(&evacuation->items, ITEM_FAILED) == 0 && evacuation->started_at.us != 0)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
+}
+
+/* Nothing is at work any more, and groups still wait for nodes that nobody drains, or whose time is over. */
+static void tell_waiting_groups(struct evacuation *evacuation, struct arena *arena)
+{
+	const struct items *items = &evacuation->items;
+	const struct item *first = NULL;
+	size_t waiting = 0;
+
+	if (items->running > items->aside || items->draining > 0 || items_in_state(items, ITEM_PLANNED) > 0)
+		return;
+	for (const struct item *item = items->first; item; item = item->next)
+		if (item->state == ITEM_WAITING && item->guard == GUARD_NODES_NOT_DRAINED) {
+			first = first ? first : item;
+			waiting++;
+		}
+	if (!first)
+		return;
+	stall_set(
+		&evacuation->stall, guard_name(GUARD_NODES_NOT_DRAINED),
+		"%s %s%s: let go what holds its pods, or say in spec.guards.allow (guard NodesNotDrained) that its instances may "
+		"be ended with them",
+		first->change.name, first->reason,
+		waiting > 1 ? arena_printf(arena, ", and %zu more such groups", waiting - 1) : "");
+}
+
+/* A drain that a person has to see to; whatever else keeps the evacuation is told first. */
+static void tell_drains(struct evacuation *evacuation)
+{
+	const struct items *items = &evacuation->items;
+	struct arena arena;
+	const char *why;
+
+	if (evacuation->stall.reason[0])
+		return;
+	arena_init(&arena, "drains", 1u << 20);
+	why = items->draining > 0 ? drain_paused_because(evacuation, &arena) : NULL;
+	if (why)
+		stall_set(&evacuation->stall, "CapacityReturnsToZone", "%s", why);
+	else
+		tell_waiting_groups(evacuation, &arena);
+	arena_done(&arena);
 }
 
 void turn_evacuating(struct evacuation *evacuation)
@@ -109,6 +154,9 @@ void turn_evacuating(struct evacuation *evacuation)
 	if (nodes_suffice(evacuation) &&
 	    evacuation->finalizer_failures == 0) /* only their copies in the journal wait for AWS */
 		evacuation->stall = (struct stall){0};
+	volumes_turn(evacuation);
+	remarks_turn(evacuation);
+	tell_drains(evacuation);
 	items_sweep(&evacuation->items);
 	if (evacuation->refused_generation == evacuation->manifest.generation)
 		return;

@@ -1,6 +1,8 @@
 #include "admit.h"
+#include "drain.h"
 #include "observe.h"
 #include "plan.h"
+#include "remark.h"
 #include "stall.h"
 #include "state.h"
 #include "turn.h"
@@ -26,6 +28,10 @@ static void turn_round(struct evacuation *evacuation)
 	observation_cancel(evacuation->observation);
 	evacuation->observation = NULL;
 	for (struct item *item = evacuation->items.first; item; item = item->next) {
+		drain_stop(item->drain);
+		item_stop_remark(item);
+		item->remarked = false;
+		item_set_remark(item, NULL);
 		item->retry_at = (struct instant){0}; /* that was about taking out */
 		item->failures = 0;
 		item_consider(item);
@@ -114,7 +120,8 @@ static bool restore_aws(struct evacuation *evacuation)
 	plan_start_restores(evacuation, true);
 	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
-	if (!verify_nothing_left(evacuation))
+	remarks_turn(evacuation);
+	if (evacuation->items.remarking > 0 || !verify_nothing_left(evacuation))
 		return false;
 	if (admit_unregister(evacuation))
 		return true;

@@ -170,12 +170,12 @@ static void write_redo(struct write *write)
 {
 	const char *undone = name(write, "undone");
 
-	value(write, ":one", dynamodb_integer(write->arena, 1));
+	value(write, ":by", dynamodb_integer(write->arena, write->call->undone_by));
 	value(write, ":zero", dynamodb_integer(write->arena, 0));
 	write->condition =
 		arena_printf(write->arena, "%s AND %s AND NOT (%s = %s AND %s = %s)", not_restoring(write), i_own(write),
 	                 name(write, "attempt"), mine(write), name(write, "state"), state_value(write, RECORD_INTENT));
-	write->update = arena_printf(write->arena, "%s, %s = if_not_exists(%s, :zero) + :one",
+	write->update = arena_printf(write->arena, "%s, %s = if_not_exists(%s, :zero) + :by",
 	                             stamped_as_mine(write, RECORD_INTENT), undone, undone);
 }
 

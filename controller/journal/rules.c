@@ -232,7 +232,7 @@ static void rule_redo(struct judgement *j)
 	else if (my_attempt(j) && j->found->state == RECORD_INTENT)
 		say(j, JOURNAL_ALREADY);
 	else
-		store_as_mine(j, RECORD_INTENT)->undone_count++;
+		store_as_mine(j, RECORD_INTENT)->undone_count += j->call->undone_by;
 }
 
 /* Settled is further than Applied. */

@@ -13,6 +13,9 @@
 #define REGION_MAX_BYTES 32
 #define IN_FLIGHT_MAX 256
 #define IN_FLIGHT_DEFAULT 16
+#define DRAIN_TIMEOUT_MAX_S 86400
+#define DRAIN_TIMEOUT_DEFAULT_S 900
+#define REASON_MAX_CHARACTERS 256
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
@@ -222,23 +225,92 @@ static bool read_selector(const struct place *place, const char *path, const str
 	return true;
 }
 
+static bool read_whole_number(const struct place *place, const char *path, const struct json *value, int64_t max,
+                              int64_t *out)
+{
+	if (value == NULL)
+		return true;
+	*out = json_integer(value, 0);
+	if (json_type(value) != JSON_INTEGER || *out < 1 || *out > max)
+		return error_set(place->error, ERROR_INPUT, "%s: must be a whole number from 1 to %lld", path, (long long)max);
+	return true;
+}
+
+/* Which of `words` (ended by NULL) it is; *out stays as it is when it is not there. */
+static bool read_word(const struct place *place, const char *path, const struct json *value, const char *const *words,
+                      int *out)
+{
+	struct string_list allowed = {0};
+	const char *word;
+
+	if (!read_string(place, path, value, TEXT_MAX_BYTES, &word))
+		return false;
+	for (int i = 0; words[i] != NULL; i++) {
+		string_list_add(&allowed, place->arena, words[i]);
+		if (text_equal(word, words[i])) {
+			*out = i;
+			return true;
+		}
+	}
+	if (word == NULL)
+		return true;
+	return error_set(place->error, ERROR_INPUT, "%s: must be one of %s", path,
+	                 string_list_join(&allowed, place->arena, ", "));
+}
+
+/* What becomes of a node's pods. */
+static bool read_drain(const struct place *place, const char *path, const struct json *target,
+                       struct manifest_target *out)
+{
+	static const char *const fields[] = {"eviction", "drainTimeoutSeconds", "onDrainTimeout"};
+	static const char *const evictions[] = {
+		[EVICTION_DRAIN] = "Drain", [EVICTION_TAINT] = "Taint", [EVICTION_NONE] = "None", NULL};
+	static const char *const timeouts[] = {[ON_DRAIN_TIMEOUT_KEEP] = "Keep", [ON_DRAIN_TIMEOUT_TAINT] = "Taint", NULL};
+	int eviction = EVICTION_DRAIN;
+	int on_timeout = ON_DRAIN_TIMEOUT_KEEP;
+
+	for (size_t i = 0; i < sizeof fields / sizeof *fields && !text_equal(out->kind, "EksNode"); i++) {
+		if (member(target, fields[i]) != NULL)
+			return refuse(place, below(place, path, fields[i]), "is for the kind EksNode only");
+	}
+	out->drain_timeout_s = DRAIN_TIMEOUT_DEFAULT_S;
+	if (!read_word(place, below(place, path, fields[0]), member(target, fields[0]), evictions, &eviction) ||
+	    !read_whole_number(place, below(place, path, fields[1]), member(target, fields[1]), DRAIN_TIMEOUT_MAX_S,
+	                       &out->drain_timeout_s) ||
+	    !read_word(place, below(place, path, fields[2]), member(target, fields[2]), timeouts, &on_timeout))
+		return false;
+	out->eviction = (enum eviction)eviction;
+	out->on_timeout = (enum on_drain_timeout)on_timeout;
+	return true;
+}
+
+static bool read_kind(const struct place *place, const char *path, const struct json *target, struct manifest *out)
+{
+	static const char *const kinds[] = {"EksNode", "AutoScalingGroup", "EcsService", "LambdaFunction", NULL};
+	const char *kind_path = below(place, path, "kind");
+	int kind = -1;
+
+	if (!read_word(place, kind_path, member(target, "kind"), kinds, &kind))
+		return false;
+	if (kind < 0)
+		return refuse(place, kind_path, "is missing; give EksNode, AutoScalingGroup, EcsService or LambdaFunction");
+	out->targets[out->target_count].kind = kinds[kind];
+	for (size_t i = 0; i < out->target_count; i++) {
+		if (text_equal(out->targets[i].kind, kinds[kind]))
+			return error_set(place->error, ERROR_INPUT, "%s: %s is there twice; one entry a kind is allowed", kind_path,
+			                 kinds[kind]);
+	}
+	return true;
+}
+
 static bool read_target(const struct place *place, const char *path, const struct json *target, struct manifest *out)
 {
-	static const char *const known[] = {"kind", "selector", NULL};
+	static const char *const known[] = {"kind", "selector", "eviction", "drainTimeoutSeconds", "onDrainTimeout", NULL};
 	struct manifest_target *entry = &out->targets[out->target_count];
-	const char *kind_path = below(place, path, "kind");
 
-	if (!check_object(place, path, target, known) ||
-	    !read_string(place, kind_path, member(target, "kind"), TEXT_MAX_BYTES, &entry->kind))
-		return false;
-	if (!text_equal(entry->kind, "EksNode") && !text_equal(entry->kind, "AutoScalingGroup"))
-		return refuse(place, kind_path, "must be EksNode or AutoScalingGroup");
-	for (size_t i = 0; i < out->target_count; i++) {
-		if (text_equal(out->targets[i].kind, entry->kind))
-			return error_set(place->error, ERROR_INPUT, "%s: %s is there twice; one entry a kind is allowed", kind_path,
-			                 entry->kind);
-	}
-	if (!read_selector(place, below(place, path, "selector"), member(target, "selector"), &entry->selector))
+	if (!check_object(place, path, target, known) || !read_kind(place, path, target, out) ||
+	    !read_selector(place, below(place, path, "selector"), member(target, "selector"), &entry->selector) ||
+	    !read_drain(place, path, target, entry))
 		return false;
 	out->target_count++;
 	return true;
@@ -264,29 +336,98 @@ static bool read_pacing(const struct place *place, const struct json *spec, stru
 {
 	static const char *const known[] = {"maxInFlight", NULL};
 	const struct json *pacing = member(spec, "pacing");
-	const struct json *in_flight = member(pacing, "maxInFlight");
 
 	if (pacing == NULL)
 		return true;
-	if (!check_object(place, "spec.pacing", pacing, known))
+	return check_object(place, "spec.pacing", pacing, known) &&
+	       read_whole_number(place, "spec.pacing.maxInFlight", member(pacing, "maxInFlight"), IN_FLIGHT_MAX,
+	                         &out->max_in_flight);
+}
+
+static const char *overridable_guards(struct arena *arena)
+{
+	struct string_list names = {0};
+
+	for (int guard = GUARD_NONE + 1; guard < GUARDS; guard++) {
+		if (guard_is_overridable((enum guard)guard))
+			string_list_add(&names, arena, guard_name((enum guard)guard));
+	}
+	return string_list_join(&names, arena, ", ");
+}
+
+static bool read_guard(const struct place *place, const char *path, const struct json *value, enum guard *out)
+{
+	const char *name;
+
+	if (!read_string(place, path, value, TEXT_MAX_BYTES, &name))
 		return false;
-	if (in_flight == NULL)
+	*out = guard_parse(name);
+	if (!guard_is_overridable(*out))
+		return error_set(place->error, ERROR_INPUT, "%s: %s; those that may be overridden are %s", path,
+		                 name == NULL ? "is missing" : "is no guard that may be overridden",
+		                 overridable_guards(place->arena));
+	return true;
+}
+
+/* A person writes it in any language, so characters are counted, as the API server does. */
+static bool read_reason(const struct place *place, const char *path, const struct json *value, const char **out)
+{
+	size_t count = 0;
+
+	if (!read_string(place, path, value, (size_t)4 * REASON_MAX_CHARACTERS, out))
+		return false;
+	if (*out == NULL)
+		return refuse(place, path, "is missing; say why the guard may be overridden");
+	for (const char *at = *out; *at != '\0'; at++)
+		count += ((unsigned char)*at & 0xc0) != 0x80;
+	if (count > REASON_MAX_CHARACTERS)
+		return error_set(place->error, ERROR_INPUT, "%s: must not be longer than %d characters", path,
+		                 REASON_MAX_CHARACTERS);
+	return true;
+}
+
+static bool read_allowance(const struct place *place, const char *path, const struct json *entry, struct allowance *out)
+{
+	static const char *const known[] = {"guard", "reason", "matchNames", NULL};
+
+	return check_object(place, path, entry, known) &&
+	       read_guard(place, below(place, path, "guard"), member(entry, "guard"), &out->guard) &&
+	       read_reason(place, below(place, path, "reason"), member(entry, "reason"), &out->reason) &&
+	       read_names(place, below(place, path, "matchNames"), member(entry, "matchNames"), &out->match_names);
+}
+
+static bool read_guards(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	static const char *const known[] = {"allow", NULL};
+	const struct json *guards = member(spec, "guards");
+	const struct json *allow = member(guards, "allow");
+
+	if (guards == NULL)
 		return true;
-	out->max_in_flight = json_integer(in_flight, 0);
-	if (json_type(in_flight) != JSON_INTEGER || out->max_in_flight < 1 || out->max_in_flight > IN_FLIGHT_MAX)
-		return refuse(place, "spec.pacing.maxInFlight", "must be a whole number from 1 to 256");
+	if (!check_object(place, "spec.guards", guards, known))
+		return false;
+	if (allow != NULL && json_type(allow) != JSON_ARRAY)
+		return refuse(place, "spec.guards.allow", "must be a list, such as [{guard: ManagedByEks, reason: …}]");
+	if (json_count(allow) > MANIFEST_ALLOWANCES_MAX)
+		return refuse(place, "spec.guards.allow", "must not have more than 16 entries");
+	for (size_t i = 0; i < json_count(allow); i++) {
+		if (!read_allowance(place, nth(place, "spec.guards.allow", i), json_at(allow, i), &out->allowances[i]))
+			return false;
+		out->allowance_count++;
+	}
 	return true;
 }
 
 static bool read_spec(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	static const char *const known[] = {"zoneId", "region", "mode", "targets", "pacing", NULL};
+	static const char *const known[] = {"zoneId", "region", "mode", "targets", "pacing", "guards", NULL};
 
 	if (json_type(spec) != JSON_OBJECT)
 		return check_object(place, "spec", spec, known);
 	/* Which zone it is about is known even where the rest is refused: what was taken out of it must still find its way back. */
 	return read_zone(place, spec, out) && read_region(place, spec, out) && check_object(place, "spec", spec, known) &&
-	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out);
+	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out) &&
+	       read_guards(place, spec, out);
 }
 
 static void read_metadata(const struct json *object, struct manifest *out)

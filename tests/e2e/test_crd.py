@@ -12,6 +12,8 @@ from bed.kube import GROUP, MERGE_PATCH, Kube, KubeError
 
 ALL = {"all": True}
 NODES = {"kind": "EksNode", "selector": ALL}
+KINDS = ["EksNode", "AutoScalingGroup", "EcsService", "LambdaFunction"]
+GUARDS = ["ManagedByEks", "OtherCluster", "NodesNotDrained", "Unreplicated"]
 GROUPS = {"kind": "AutoScalingGroup", "selector": {"matchTags": {"team": "web"}, "matchNames": ["web-*"]}}
 
 
@@ -131,6 +133,82 @@ def test_targets_may_be_edited(kube: Kube) -> None:
     kube.evacuate("a", zoneId="use1-az1", targets=[NODES])
     assert len(patch(kube, {"targets": [NODES, GROUPS]})["spec"]["targets"]) == 2
     assert patch(kube, {"targets": [GROUPS]})["spec"]["targets"] == [GROUPS]
+
+
+def test_all_kinds_and_nothing_is_filled_in(kube: Kube) -> None:
+    """A default for the eviction would be filled into every kind, where it is refused."""
+    targets = [{"kind": kind, "selector": ALL} for kind in KINDS]
+    assert kube.evacuate("a", zoneId="use1-az1", targets=targets)["spec"]["targets"] == targets
+
+
+@pytest.mark.parametrize(
+    "drain",
+    [
+        {"eviction": "Drain", "drainTimeoutSeconds": 86400, "onDrainTimeout": "Taint"},
+        {"eviction": "Taint"},
+        {"eviction": "None"},
+        {"drainTimeoutSeconds": 1, "onDrainTimeout": "Keep"},
+    ],
+    ids=str,
+)
+def test_nodes_have_an_eviction(kube: Kube, drain: dict) -> None:
+    made = kube.evacuate("a", zoneId="use1-az1", targets=[NODES | drain])
+    assert made["spec"]["targets"] == [NODES | drain]
+
+
+@pytest.mark.parametrize(
+    "drain",
+    [
+        {"eviction": "Delete"},
+        {"drainTimeoutSeconds": 0},
+        {"drainTimeoutSeconds": 86401},
+        {"onDrainTimeout": "Drain"},
+    ],
+    ids=str,
+)
+def test_evictions_have_bounds(kube: Kube, drain: dict) -> None:
+    refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=[NODES | drain]), *drain)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize(
+    "drain", [{"eviction": "Drain"}, {"drainTimeoutSeconds": 900}, {"onDrainTimeout": "Keep"}], ids=str
+)
+def test_only_nodes_have_an_eviction(kube: Kube, kind: str, drain: dict) -> None:
+    targets = [{"kind": kind, "selector": ALL} | drain]
+    refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=targets), "for the kind EksNode only")
+
+
+def allowing(kube: Kube, *allow: dict) -> dict:
+    return kube.evacuate("a", zoneId="use1-az1", targets=[NODES], guards={"allow": list(allow)})
+
+
+def test_guards_may_be_overridden(kube: Kube) -> None:
+    largest = {"reason": "ü" * 256, "matchNames": ["n" * 256] * 64}
+    allow = [{"guard": guard, "reason": "we know"} for guard in GUARDS] + [{"guard": GUARDS[0]} | largest] * 12
+    assert allowing(kube, *allow)["spec"]["guards"] == {"allow": allow}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"guard": "LastSubnet", "reason": "we know"},
+        {"guard": "Operator", "reason": "we know"},
+        {"guard": "ManagedByEks"},
+        {"reason": "we know"},
+        {"guard": "ManagedByEks", "reason": ""},
+        {"guard": "ManagedByEks", "reason": "x" * 257},
+        {"guard": "ManagedByEks", "reason": "we know", "matchNames": ["n"] * 65},
+        {"guard": "ManagedByEks", "reason": "we know", "matchNames": [""]},
+    ],
+    ids=lambda entry: str(entry)[:60],
+)
+def test_allowances_have_bounds(kube: Kube, entry: dict) -> None:
+    refused(lambda: allowing(kube, entry), "spec.guards.allow")
+
+
+def test_allowances_are_few(kube: Kube) -> None:
+    refused(lambda: allowing(kube, *[{"guard": "ManagedByEks", "reason": "we know"}] * 17), "spec.guards.allow")
 
 
 @pytest.mark.parametrize(

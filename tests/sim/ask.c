@@ -75,11 +75,10 @@ uint64_t ask_submit(struct ask *ask, const char *method, const char *url, const 
 	return client->submit(client, &ask->arena, request, ask);
 }
 
-const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body)
+static void sign(struct ask *ask, struct http_request *request, const char *service)
 {
 	struct client *client = world_client(ask->world);
 	struct arena *arena = &ask->arena;
-	struct http_request *request = request_new(ask, "POST", WORLD_AWS_URL "/", body);
 	const char *date = wallclock_amz(client->wall(client), arena);
 	http_add_header(&request->headers, arena, "X-Amz-Date", date);
 	http_add_header(&request->headers, arena, "Authorization",
@@ -87,8 +86,26 @@ const struct http_response *ask_aws(struct ask *ask, const char *service, const 
 	                             "AWS4-HMAC-SHA256 Credential=AKID/%.8s/" WORLD_REGION "/%s/aws4_request, "
 	                             "SignedHeaders=host;x-amz-date, Signature=" SIGNATURE,
 	                             date, service));
+}
+
+const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body)
+{
+	struct http_request *request = request_new(ask, "POST", WORLD_AWS_URL "/", body);
+	bool ecs = strcmp(service, "ecs") == 0;
+	sign(ask, request, service);
 	if (target != NULL)
-		http_add_header(&request->headers, arena, "X-Amz-Target", arena_printf(arena, "DynamoDB_20120810.%s", target));
+		http_add_header(&request->headers, &ask->arena, "X-Amz-Target",
+		                arena_printf(&ask->arena, "%s.%s",
+		                             ecs ? "AmazonEC2ContainerServiceV20141113" : "DynamoDB_20120810", target));
+	return answer(ask, request);
+}
+
+const struct http_response *ask_lambda(struct ask *ask, const char *method, const char *path_and_query,
+                                       const char *body)
+{
+	const char *url = arena_printf(&ask->arena, WORLD_AWS_URL "/2015-03-31/functions%s", path_and_query);
+	struct http_request *request = request_new(ask, method, url, body);
+	sign(ask, request, "lambda");
 	return answer(ask, request);
 }
 
@@ -96,4 +113,15 @@ const struct json *ask_json(struct ask *ask, const struct http_response *respons
 {
 	struct error error;
 	return response != NULL ? json_parse(&ask->arena, response->body, response->body_length, &error) : NULL;
+}
+
+void ask_plant(struct ask *ask, const char *arn, const char *state)
+{
+	struct error error;
+	const char *item =
+		arena_printf(&ask->arena,
+	                 "{\"zoneId\":{\"S\":\"use1-az1\"},\"resourceId\":{\"S\":\"%s\"},\"state\":{\"S\":\"%s\"},"
+	                 "\"removedSubnets\":{\"L\":[{\"S\":\"subnet-a\"}]},\"owners\":{\"SS\":[\"somebody\"]}}",
+	                 arn, state);
+	dynamo_put(world_dynamo(ask->world), WORLD_TABLE, json_parse(&ask->arena, item, strlen(item), &error));
 }

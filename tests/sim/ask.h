@@ -17,6 +17,12 @@ void ask_done(struct ask *ask);
 /* A signed-looking AWS request (Query when `target` is NULL) or a request to the API server; NULL when the client died meanwhile. */
 const struct http_response *ask_kube(struct ask *ask, const char *method, const char *path_and_query, const char *body);
 const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body);
+/* The path behind "/2015-03-31/functions". */
+const struct http_response *ask_lambda(struct ask *ask, const char *method, const char *path_and_query,
+                                       const char *body);
+
+/* A record that subnet-a (use1-az1) was taken out of what has this ARN, or is about to be: put past the journal's rules. */
+void ask_plant(struct ask *ask, const char *arn, const char *state);
 
 /* Submit without waiting; a stream when `stream`. */
 uint64_t ask_submit(struct ask *ask, const char *method, const char *url, const char *body, bool stream);

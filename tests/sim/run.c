@@ -156,27 +156,58 @@ void run_add_small_region(struct run *run)
 	world_add_node(world, &(struct world_node){"node-b1", "use1-az2", false, NULL});
 }
 
-void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode)
+void run_add_every_kind(struct run *run)
 {
-	char json[1024];
+	struct world *world = run->world;
+	const char *node;
+	add_zones(world);
+	world_make_table(world);
+	world_add_group(world, "web", "subnet-a1,subnet-b1", 2, NULL);
+	world_add_group(world, "workers", "subnet-a1,subnet-b1", 2, "kubernetes.io/cluster/prod=owned");
+	world_add_group_nodes(world, "workers");
+	node = world_group_node(world, "workers", "use1-az1", 0);
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "web-%d", i);
+		world_add_pod(world, &(struct world_pod){.namespace_ = "default",
+		                                         .name = name,
+		                                         .node = node,
+		                                         .owner_kind = "ReplicaSet",
+		                                         .owner = "web",
+		                                         .grace_s = 5});
+	}
+	world_add_pod(world, &(struct world_pod){.namespace_ = "default", .name = "alone", .node = node});
+	world_add_budget(world, "default", "web", "web", 1);
+	world_add_cluster(world, "shop");
+	world_add_service(world, "shop", "api", "subnet-a1,subnet-b1", 2, NULL);
+	world_add_service(world, "shop", "jobs", "subnet-b1,subnet-a2", 0, NULL);
+	world_add_function(world, "resize", "subnet-a1,subnet-b1", NULL);
+	world_add_function(world, "mail", "subnet-c1,subnet-a2", NULL);
+	run->targets = RUN_EVERY_KIND;
+}
+
+#define NODES_AND_GROUPS \
+	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
+
+static void apply(struct run *run, const char *name, const char *zone_id, const char *mode, const char *targets)
+{
+	char json[2048];
 	(void)snprintf(
 		json, sizeof(json),
-		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
-		"\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},"
-		"{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]}}",
-		name, zone_id, mode);
+		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},"
+		"\"spec\":{\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":%s}}",
+		name, zone_id, mode, targets);
 	world_apply(run->world, json);
+}
+
+void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode)
+{
+	apply(run, name, zone_id, mode, run->targets != NULL ? run->targets : NODES_AND_GROUPS);
 }
 
 void run_apply(struct run *run, const char *name, const char *zone_id, const char *targets)
 {
-	char json[1024];
-	(void)snprintf(
-		json, sizeof(json),
-		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
-		"\"zoneId\":\"%s\",\"targets\":%s}}",
-		name, zone_id, targets);
-	world_apply(run->world, json);
+	apply(run, name, zone_id, "Evacuate", targets);
 }
 
 void run_stop(struct run *run)

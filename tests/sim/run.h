@@ -15,6 +15,7 @@ struct run {
 	struct kube_config kube;
 	struct aws_environment environment;
 	struct engine *engine; /* NULL between two lives, and after its end */
+	const char *targets;   /* of run_evacuate, JSON; NULL = nodes and groups */
 	char identity[64];
 	unsigned lives;
 	unsigned deaths; /* by world_kill_at */
@@ -43,10 +44,18 @@ void run_for(struct run *run, int64_t ms);
 void run_add_region(struct run *run);
 /* One group (web a1,b1) and one node in each of two zones. */
 void run_add_small_region(struct run *run);
+/*
+ * One of each kind, and what hangs together: group web a1,b1; group workers a1,b1, whose instances are nodes, with two pods of one budget and one of
+ * nobody's on the zone's; services shop/api a1,b1 and shop/jobs b1,a2; functions resize a1,b1 and mail c1,a2. run_evacuate takes out every kind.
+ */
+void run_add_every_kind(struct run *run);
 void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode);
 
 /* As run_evacuate in mode Evacuate, with targets of one's own: the JSON of the array. */
 void run_apply(struct run *run, const char *name, const char *zone_id, const char *targets);
+#define RUN_EVERY_KIND                                                                                                 \
+	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}," \
+	"{\"kind\":\"EcsService\",\"selector\":{\"all\":true}},{\"kind\":\"LambdaFunction\",\"selector\":{\"all\":true}}]"
 #define RUN_ALL_NODES "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}}]"
 #define RUN_ALL_GROUPS "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
 

@@ -91,7 +91,7 @@ static void until(run_condition reached, bool calm, const char *what)
 	}
 }
 
-static void one(uint64_t seed)
+static void one_in(uint64_t seed, void (*add)(struct run *run))
 {
 	struct arena arena;
 	char what[64];
@@ -99,7 +99,7 @@ static void one(uint64_t seed)
 	run_init(&run, seed);
 	running = seed;
 	dice = seed * 0x9e3779b97f4a7c15ULL + 1;
-	run_add_region(&run);
+	add(&run);
 	const char *before = world_fingerprint(run.world, &arena);
 	run_evacuate(&run, "out", "use1-az1", "Evacuate");
 	if (roll(4) > 0)
@@ -114,6 +114,16 @@ static void one(uint64_t seed)
 	run_assert_as_before(&run, before, what);
 	run_done(&run);
 	arena_done(&arena);
+}
+
+static void one(uint64_t seed)
+{
+	one_in(seed, run_add_region);
+}
+
+static void one_of_every_kind(uint64_t seed)
+{
+	one_in(seed, run_add_every_kind);
 }
 
 /* What their owners do to groups meanwhile: each gets one more subnet elsewhere, at some time. */
@@ -198,6 +208,11 @@ static void each_seed(void (*run_one)(uint64_t seed), const char *what)
 Test(chaos, the_region_is_always_put_back)
 {
 	each_seed(one, "kills, faults and outages");
+}
+
+Test(chaos, every_kind_is_always_put_back)
+{
+	each_seed(one_of_every_kind, "every kind: kills, faults and outages");
 }
 
 Test(chaos, what_the_owners_edit_survives)

@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,23 +18,22 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void start(struct run *run, struct arena *arena, uint64_t seed, bool small, const char **before)
+typedef void (*region_adder)(struct run *run);
+
+static void start(struct run *run, struct arena *arena, uint64_t seed, region_adder add, const char **before)
 {
 	run_init(run, seed);
 	arena_init(arena, "test", 64 * 1024 * 1024);
-	if (small)
-		run_add_small_region(run);
-	else
-		run_add_region(run);
+	add(run);
 	*before = world_fingerprint(run->world, arena);
 }
 
-static unsigned story_effects(uint64_t seed)
+static unsigned story_effects(uint64_t seed, region_adder add)
 {
 	struct run run;
 	struct arena arena;
 	const char *before;
-	start(&run, &arena, seed, false, &before);
+	start(&run, &arena, seed, add, &before);
 	run_story(&run);
 	run_assert_as_before(&run, before, "without a kill");
 	unsigned effects = world_effects(run.world);
@@ -42,13 +42,13 @@ static unsigned story_effects(uint64_t seed)
 	return effects;
 }
 
-static void story_killed_at(uint64_t seed, unsigned n, enum world_kill when)
+static void story_killed_at(uint64_t seed, region_adder add, unsigned n, enum world_kill when)
 {
 	struct run run;
 	struct arena arena;
 	const char *before;
 	char what[64];
-	start(&run, &arena, seed, false, &before);
+	start(&run, &arena, seed, add, &before);
 	(void)snprintf(what, sizeof(what), "killed %s effect %u", when == WORLD_KILL_BEFORE ? "before" : "after", n);
 	world_kill_at(run.world, n, when);
 	run_story(&run);
@@ -58,18 +58,28 @@ static void story_killed_at(uint64_t seed, unsigned n, enum world_kill when)
 	arena_done(&arena);
 }
 
-Test(kill, before_and_after_every_effect)
+static void killed_everywhere(region_adder add, unsigned effects_max, const char *what)
 {
 	double began = seconds();
-	unsigned effects = story_effects(3);
-	cr_assert_leq(effects, 64,
-	              "%u effects: seven changes out and back, registration, finalizer and a status a second need no more",
-	              effects);
+	unsigned effects = story_effects(3, add);
+	cr_assert_leq(effects, effects_max, "%s: %u effects, more than are needed", what, effects);
 	for (unsigned n = 1; n <= effects; n++) {
-		story_killed_at(3, n, WORLD_KILL_BEFORE);
-		story_killed_at(3, n, WORLD_KILL_AFTER);
+		story_killed_at(3, add, n, WORLD_KILL_BEFORE);
+		story_killed_at(3, add, n, WORLD_KILL_AFTER);
 	}
-	fprintf(stderr, "killed before and after each of %u effects, %.1f s\n", effects, seconds() - began);
+	fprintf(stderr, "%s: killed before and after each of %u effects, %.1f s\n", what, effects, seconds() - began);
+}
+
+/* Seven changes out and back, registration, finalizer, a status a second. */
+Test(kill, before_and_after_every_effect)
+{
+	killed_everywhere(run_add_region, 64, "nodes and groups");
+}
+
+/* Six changes, two nodes, two evictions. */
+Test(kill, before_and_after_every_effect_of_every_kind)
+{
+	killed_everywhere(run_add_every_kind, 110, "every kind");
 }
 
 /* Killed again and again, every few effects. */
@@ -79,7 +89,7 @@ Test(kill, a_crash_loop_gets_on)
 		struct run run;
 		struct arena arena;
 		const char *before;
-		start(&run, &arena, seed, false, &before);
+		start(&run, &arena, seed, run_add_region, &before);
 		run_evacuate(&run, "out", "use1-az1", "Evacuate");
 		unsigned deaths = 0;
 		struct instant limit = instant_after(world_now(run.world), 600 * MINUTE_MS);
@@ -105,12 +115,12 @@ Test(kill, a_crash_loop_gets_on)
 	}
 }
 
-static unsigned small_story_calls(uint64_t seed)
+static unsigned story_calls(uint64_t seed, region_adder add)
 {
 	struct run run;
 	struct arena arena;
 	const char *before;
-	start(&run, &arena, seed, true, &before);
+	start(&run, &arena, seed, add, &before);
 	run_story(&run);
 	run_assert_as_before(&run, before, "without a fault");
 	unsigned calls = world_calls(run.world, "*");
@@ -119,13 +129,13 @@ static unsigned small_story_calls(uint64_t seed)
 	return calls;
 }
 
-static void small_story_with(uint64_t seed, unsigned nth, enum world_fault fault)
+static void story_with(uint64_t seed, region_adder add, unsigned nth, enum world_fault fault)
 {
 	struct run run;
 	struct arena arena;
 	const char *before;
 	char what[64];
-	start(&run, &arena, seed, true, &before);
+	start(&run, &arena, seed, add, &before);
 	(void)snprintf(what, sizeof(what), "call %u: %s", nth, world_fault_name(fault));
 	world_fault(run.world, "*", nth, fault);
 	run_story(&run);
@@ -134,13 +144,23 @@ static void small_story_with(uint64_t seed, unsigned nth, enum world_fault fault
 	arena_done(&arena);
 }
 
+/* Of the larger story one fault meets every sixth call, each fault others; SIM_EVERY_CALL=1 lets each meet all. */
 static void every_call_once(enum world_fault fault)
 {
-	double began = seconds();
-	unsigned calls = small_story_calls(5);
-	for (unsigned n = 1; n <= calls; n++)
-		small_story_with(5, n, fault);
-	fprintf(stderr, "%s: each of %u calls, %.1f s\n", world_fault_name(fault), calls, seconds() - began);
+	static const struct {
+		region_adder add;
+		const char *what;
+		unsigned stride;
+	} regions[] = {{run_add_small_region, "one group", 1}, {run_add_every_kind, "every kind", 6}};
+	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
+		double began = seconds();
+		unsigned calls = story_calls(5, regions[i].add);
+		unsigned stride = getenv("SIM_EVERY_CALL") != NULL ? 1 : regions[i].stride;
+		for (unsigned n = 1 + (unsigned)fault % stride; n <= calls; n += stride)
+			story_with(5, regions[i].add, n, fault);
+		fprintf(stderr, "%s, %s: one of %u of %u calls, %.1f s\n", regions[i].what, world_fault_name(fault), stride,
+		        calls, seconds() - began);
+	}
 }
 
 Test(kill, every_call_throttled)

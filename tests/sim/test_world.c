@@ -255,13 +255,7 @@ Test(world, aws_refuses_what_is_not_signed)
 
 static void plant(const char *state)
 {
-	struct error error;
-	const char *item =
-		arena_printf(&ask.arena,
-	                 "{\"zoneId\":{\"S\":\"use1-az1\"},\"resourceId\":{\"S\":\"%s\"},\"state\":{\"S\":\"%s\"},"
-	                 "\"removedSubnets\":{\"L\":[{\"S\":\"subnet-a\"}]},\"owners\":{\"SS\":[\"somebody\"]}}",
-	                 world_group_arn(ask.world, "web"), state);
-	dynamo_put(world_dynamo(ask.world), WORLD_TABLE, json_parse(&ask.arena, item, strlen(item), &error));
+	ask_plant(&ask, world_group_arn(ask.world, "web"), state);
 }
 
 Test(world, instances_follow_the_subnets)

@@ -84,6 +84,9 @@ struct world *world_new(uint64_t seed)
 	text_init(&world->timeline, TIMELINE_MAX_BYTES);
 	world->dynamo = dynamo_new();
 	world->kube = sim_kube_new();
+	world->ecs = sim_ecs_new();
+	world->lambda = sim_lambda_new();
+	world->pods = sim_pods_new();
 	add_namespaces(world);
 	world_set_account(world, WORLD_ACCOUNT);
 	sim_note(world, "seed %llu", (unsigned long long)seed);
@@ -101,6 +104,9 @@ void world_free(struct world *world)
 		free(thing);
 	}
 	sim_account_free(world);
+	sim_pods_free(world->pods);
+	sim_lambda_free(world->lambda);
+	sim_ecs_free(world->ecs);
 	sim_kube_free(world->kube);
 	dynamo_free(world->dynamo);
 	text_done(&world->timeline);

@@ -48,6 +48,74 @@ struct world_node {
 };
 void world_add_node(struct world *world, const struct world_node *node);
 
+/*
+ * Instances of the group are nodes of the cluster, from now on also those that it launches; when Auto Scaling ends an instance its node vanishes
+ * with all pods. world_group_node: the name of the n-th of its nodes in that zone (NULL = all zones), NULL when there are not so many.
+ */
+void world_add_group_nodes(struct world *world, const char *group);
+const char *world_group_node(struct world *world, const char *group, const char *zone_id, size_t index);
+
+/* The kubelet of the node is dead: it is not Ready, and pods on it that are to end never do. */
+void world_freeze_node(struct world *world, const char *name);
+
+/* ECS. A service's tasks run at once; its name is "cluster/name" where a name of anything is asked for. */
+struct world_service {
+	const char *cluster;
+	const char *name;
+	const char *subnets;
+	int desired;
+	const char *tags;
+	const char *controller;      /* "CODE_DEPLOY", "EXTERNAL"; NULL = not told, which is "ECS" */
+	const char *strategy;        /* "BLUE_GREEN" …; NULL = not told, which is "ROLLING" */
+	const char *launch_type;     /* NULL = "FARGATE"; "" = a capacity provider's */
+	const char *security_groups; /* NULL = "sg-1" */
+	const char *public_ip;       /* NULL = "DISABLED" */
+	bool daemon;
+	bool no_awsvpc;        /* its tasks have no network of their own */
+	bool no_rollout_state; /* its deployments do not say how they get on */
+};
+void world_add_cluster(struct world *world, const char *name);
+void world_add_service(struct world *world, const char *cluster, const char *name, const char *subnets, int desired,
+                       const char *tags);
+void world_add_special_service(struct world *world, const struct world_service *service);
+
+/* Lambda. Subnets NULL: the function is in no VPC. */
+void world_add_function(struct world *world, const char *name, const char *subnets, const char *tags);
+/* A version with the function's subnets of this moment; its number. An alias that points to one (0 = $LATEST). */
+unsigned world_publish_version(struct world *world, const char *name);
+void world_alias(struct world *world, const char *name, const char *alias, unsigned version);
+/* Its tags may not be read by whoever asks. */
+void world_hide_tags(struct world *world, const char *name);
+
+/*
+ * Pods end `grace_s` after they are evicted or deleted. What a controller owns (a DaemonSet apart) is made anew some 5 s later, on a node that is neither
+ * tainted nor cordoned and in its volume's zone, and is Pending while there is none; of a StatefulSet under the same name, after the old one has ended.
+ * A taint NoExecute deletes what does not tolerate it: all but DaemonSets' pods and mirrors.
+ */
+struct world_pod {
+	const char *namespace_;
+	const char *name;
+	const char *node;
+	const char *owner_kind; /* "ReplicaSet", "StatefulSet", "DaemonSet"; NULL = nobody's */
+	const char *owner;
+	const char *claim; /* of a PersistentVolumeClaim; NULL = none */
+	int64_t grace_s;
+	bool mirror; /* of a static pod */
+	bool finished;
+};
+void world_add_pod(struct world *world, const struct world_pod *pod);
+/*
+ * The pods of that owner may be evicted `allowed` at a time: one counts until the pod in its place has a node. Said again of the same name: another
+ * number. Two budgets for one owner: no eviction at all, as of the API server.
+ */
+void world_add_budget(struct world *world, const char *namespace_, const char *name, const char *owner, int allowed);
+/* A volume that can only be used in that zone, bound to "namespace/claim". */
+void world_add_volume(struct world *world, const char *claim, const char *zone_id);
+
+/* A person's word for what the rules forbid: changing a group whose nodes still hold pods; evicting pods that nobody brings back. */
+void world_allow_undrained(struct world *world);
+void world_allow_unreplicated(struct world *world);
+
 /* The journal's table, ready for use. Without it the table is missing. */
 void world_make_table(struct world *world);
 struct dynamo *world_dynamo(struct world *world);
@@ -69,10 +137,28 @@ void world_strip_node(struct world *world, const char *name);
 void world_recreate_node(struct world *world, const char *name);
 /* The object vanishes, finalizer or not. */
 void world_wipe_evacuation(struct world *world, const char *name);
-/* An item of the journal, as DynamoDB JSON; a group's record. */
+/* An item of the journal, as DynamoDB JSON; the record of a group, a service or a function. */
 void world_put_item(struct world *world, const char *json);
 void world_delete_item(struct world *world, const char *zone_id, const char *resource_id);
-void world_delete_record(struct world *world, const char *zone_id, const char *group);
+void world_delete_record(struct world *world, const char *zone_id, const char *name);
+/* Of a service: another network makes a new deployment. Deleted, it is still described as INACTIVE; made anew, it has the same ARN. */
+void world_edit_service(struct world *world, const char *cluster, const char *name, const char *subnets);
+void world_secure_service(struct world *world, const char *cluster, const char *name, const char *security_groups);
+void world_tag_service(struct world *world, const char *cluster, const char *name, const char *tags);
+void world_delete_service(struct world *world, const char *cluster, const char *name);
+void world_recreate_service(struct world *world, const char *cluster, const char *name, const char *subnets);
+void world_delete_cluster(struct world *world, const char *name);
+/* The next deployment's tasks do not start: it fails after a while. With `rollback` what was before it comes back. */
+void world_break_deployments(struct world *world, const char *cluster, const char *name, bool rollback);
+/* Of a function: what its owner says holds at once; "" takes it out of its VPC. */
+void world_edit_function(struct world *world, const char *name, const char *subnets);
+void world_secure_function(struct world *world, const char *name, const char *security_groups);
+void world_tag_function(struct world *world, const char *name, const char *tags);
+void world_delete_function(struct world *world, const char *name);
+/* An update of somebody else's that leaves the network alone, InProgress for 10 to 60 s. */
+void world_touch_function(struct world *world, const char *name);
+/* The next update (of the engine's) ends Failed, "SubnetOutOfIPAddresses", and the old configuration serves. */
+void world_fail_update(struct world *world, const char *name, const char *reason);
 /* Instances of the group in that zone do not go, whatever the group wants, until they are let go. */
 void world_pin_instances(struct world *world, const char *group, const char *zone_id, bool pinned);
 void world_at(struct world *world, int64_t after_ms, void (*run)(struct world *world, void *context), void *context);
@@ -109,7 +195,7 @@ void world_set_token(struct world *world, const char *token);
 /*
  * Faults of one call: the nth (from 1, counted from now) whose operation is `operation`. Operations are AWS's names
  * ("UpdateAutoScalingGroup"), "VERB resource" for Kubernetes ("PATCH nodes", "PATCH zonalevacuations/status", "LIST nodes",
- * "PUT leases"), or "*" for any call but those of leases and watches.
+ * "PUT leases", "POST pods/eviction", "LIST pods"), or "*" for any call but those of leases and watches.
  */
 enum world_fault {
 	WORLD_NO_FAULT,
@@ -120,8 +206,8 @@ enum world_fault {
 	WORLD_BREAK,        /* it happens, the connection breaks before the answer */
 	WORLD_LOSE_REPLY,   /* it happens, silence until the deadline */
 	WORLD_LATE,         /* silence until the deadline; it happens later, see world_set_late */
-	WORLD_BUSY,         /* ScalingActivityInProgress (409 for Kubernetes); nothing happens */
-	WORLD_STALE,        /* DescribeAutoScalingGroups: a group edited less than 10 s ago as it was before */
+	WORLD_BUSY, /* ScalingActivityInProgress (409 for Kubernetes and Lambda, ServerException of ECS); nothing happens */
+	WORLD_STALE, /* DescribeAutoScalingGroups, DescribeServices, GetFunction: what was edited less than 10 s ago as before */
 };
 const char *world_fault_name(enum world_fault fault);
 /* A late call arrives so long after it was submitted (40 s when not set; longer than its deadline). */
@@ -132,7 +218,7 @@ void world_fault(struct world *world, const char *operation, unsigned nth, enum 
 unsigned world_calls(const struct world *world, const char *operation);
 
 /*
- * Death. An effect is any request that changes AWS, the journal or the API server, but for leases and events. Effect number n (from 1) does
+ * Death. An effect is any request that changes AWS, the journal or the API server (evictions too), but for leases and events. Effect number n (from 1) does
  * not happen (BEFORE), or happens and is never answered (AFTER); from then on the client is dead: what it submits is swallowed, wait returns
  * at once. What was in flight arrives or not, by the seed: at once, seconds later, or (a change of a resource) as late as its
  * signature is good for. Free the engine, revive, make a new one.
@@ -148,6 +234,20 @@ const char *world_group(struct world *world, const char *name); /* its subnets; 
 int world_group_instances(struct world *world, const char *name, const char *zone_id); /* zone NULL = all */
 bool world_group_raced(struct world *world, const char *name); /* an update came within a second of a foreign edit */
 const char *world_group_arn(struct world *world, const char *name);
+/* Services and functions: subnets, NULL when there is none. */
+const char *world_service(struct world *world, const char *cluster, const char *name);
+const char *world_service_arn(struct world *world, const char *cluster, const char *name);
+const char *world_service_security(struct world *world, const char *cluster, const char *name); /* "sg-1 DISABLED" */
+/* How the primary deployment gets on: "COMPLETED", "IN_PROGRESS", "FAILED". */
+const char *world_service_deployment(struct world *world, const char *cluster, const char *name);
+const char *world_function(struct world *world, const char *name);
+const char *world_function_arn(struct world *world, const char *name);
+const char *world_function_security(struct world *world, const char *name);                  /* "sg-1" */
+const char *world_function_status(struct world *world, const char *name);                    /* its LastUpdateStatus */
+const struct json *world_pod(struct world *world, const char *namespace_, const char *name); /* NULL when it is gone */
+/* Pods on the node but for DaemonSets', mirrors and finished ones; ending ones count. */
+size_t world_pods_on(struct world *world, const char *node);
+unsigned world_evictions(const struct world *world); /* that were granted */
 const struct json *world_node(struct world *world, const char *name);
 bool world_node_tainted(struct world *world, const char *name);
 bool world_node_cordoned(struct world *world, const char *name);
@@ -162,7 +262,10 @@ const struct json *world_record(struct world *world, const char *zone_id, const 
 size_t world_zone_owners(struct world *world, const char *zone_id); /* registered in the region's item */
 size_t world_events(struct world *world, const char *reason);
 
-/* Groups, nodes, evacuations (without status) and open records as text: equal texts are equal worlds, whatever happened in between. */
+/*
+ * Groups, services, functions, nodes, evacuations (without status) and open records as text: equal texts are equal worlds, whatever happened in
+ * between. Pods are not in it, and nodes of groups only while something of ours is left on them.
+ */
 const char *world_fingerprint(struct world *world, struct arena *arena);
 
 /* Print the timeline to stderr. */

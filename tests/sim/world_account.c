@@ -12,9 +12,7 @@
 void sim_account_free(struct world *world)
 {
 	for (size_t i = 0; i < world->group_count; i++) {
-		free(world->groups[i]->subnets);
-		free(world->groups[i]->previous);
-		free(world->groups[i]->taken);
+		sim_placed_done(&world->groups[i]->placed);
 		free(world->groups[i]);
 	}
 }
@@ -28,7 +26,7 @@ void world_add_zone(struct world *world, const char *zone_id, const char *zone_n
 	(void)snprintf(zone->name, sizeof(zone->name), "%s", zone_name);
 }
 
-static size_t zone_index(struct world *world, const char *zone_id)
+size_t sim_zone_index(struct world *world, const char *zone_id)
 {
 	for (size_t i = 0; i < world->zone_count; i++)
 		if (strcmp(world->zones[i].id, zone_id) == 0)
@@ -42,7 +40,7 @@ void world_add_subnet(struct world *world, const char *subnet_id, const char *zo
 		sim_broken(world, "too many subnets");
 	struct sim_subnet *subnet = &world->subnets[world->subnet_count++];
 	(void)snprintf(subnet->id, sizeof(subnet->id), "%s", subnet_id);
-	subnet->zone = zone_index(world, zone_id);
+	subnet->zone = sim_zone_index(world, zone_id);
 }
 
 const struct sim_subnet *sim_subnet_find(const struct world *world, const char *id)
@@ -56,7 +54,7 @@ const struct sim_subnet *sim_subnet_find(const struct world *world, const char *
 struct sim_group *sim_group_find(const struct world *world, const char *name)
 {
 	for (size_t i = 0; i < world->group_count; i++)
-		if (!world->groups[i]->deleted && strcmp(world->groups[i]->name, name) == 0)
+		if (!world->groups[i]->placed.deleted && strcmp(world->groups[i]->placed.name, name) == 0)
 			return world->groups[i];
 	return NULL;
 }
@@ -73,7 +71,7 @@ static struct sim_group *group_get(struct world *world, const char *name)
 static void count_zones(struct world *world, const struct sim_group *group, int counts[SIM_ZONES_MAX],
                         int allowed[SIM_ZONES_MAX])
 {
-	struct string_list subnets = sim_list(world, group->subnets);
+	struct string_list subnets = sim_list(world, group->placed.subnets);
 	memset(counts, 0, SIM_ZONES_MAX * sizeof(int));
 	memset(allowed, 0, SIM_ZONES_MAX * sizeof(int));
 	for (size_t i = 0; i < subnets.count; i++) {
@@ -129,19 +127,23 @@ static void group_move(struct world *world, void *context)
 {
 	struct sim_group *group = context;
 	group->moving = false;
-	if (group->deleted)
+	if (group->placed.deleted)
 		return;
 	size_t kept = 0;
 	for (size_t i = 0; i < group->instance_count; i++)
 		if (!group->instances[i].terminating || group->instances[i].pinned)
 			group->instances[kept++] = group->instances[i];
+		else
+			sim_instance_ends(world, &group->instances[i]);
 	bool went = kept < group->instance_count;
 	group->instance_count = kept;
 	struct sim_instance *goes = superfluous(world, group);
 	if (goes != NULL) {
 		goes->terminating = true;
-		sim_note(world, "%s: instance %s in %s terminates", group->name, goes->id, world->zones[goes->zone].name);
+		sim_note(world, "%s: instance %s in %s terminates", group->placed.name, goes->id,
+		         world->zones[goes->zone].name);
 		launch(world, group);
+		sim_group_nodes(world, group);
 	}
 	if (goes != NULL || went) {
 		group->moving = true;
@@ -157,23 +159,9 @@ static void start_moving(struct world *world, struct sim_group *group)
 	sim_schedule(world, MOVE_MS + sim_chance(world, MOVE_MS), THING_ACTION, NULL, group_move, group);
 }
 
-static void replace(char **string, const char *with)
-{
-	char *copy = sim_strdup(with);
-	free(*string);
-	*string = copy;
-}
-
-/* Somebody (whoever) changed the list: what the engine took and that is back is no longer taken. */
 void sim_group_set(struct world *world, struct sim_group *group, const char *subnets)
 {
-	sim_note(world, "group %s: %s -> %s", group->name, group->subnets, subnets);
-	group->edited = world->now;
-	replace(&group->previous, group->subnets);
-	replace(&group->subnets, subnets);
-	struct string_list now = sim_list(world, subnets);
-	for (size_t i = 0; i < now.count; i++)
-		replace(&group->taken, sim_list_without(world, group->taken, now.at[i]));
+	sim_placed_set(world, &group->placed, subnets);
 	start_moving(world, group);
 }
 
@@ -182,15 +170,11 @@ void world_add_group(struct world *world, const char *name, const char *subnets,
 	struct sim_group *group = calloc(1, sizeof(*group));
 	if (group == NULL || world->group_count == SIM_GROUPS_MAX || desired > SIM_INSTANCES_MAX / 2)
 		abort();
-	(void)snprintf(group->name, sizeof(group->name), "%s", name);
-	(void)snprintf(group->arn, sizeof(group->arn),
+	sim_placed_init(&group->placed, "group", name, subnets, tags);
+	(void)snprintf(group->placed.arn, sizeof(group->placed.arn),
 	               "arn:aws:autoscaling:" WORLD_REGION ":" WORLD_ACCOUNT
 	               ":autoScalingGroup:10000000-0000-4000-8000-%012zu:autoScalingGroupName/%s",
 	               world->group_count, name);
-	(void)snprintf(group->tags, sizeof(group->tags), "%s", tags != NULL ? tags : "");
-	group->subnets = sim_strdup(subnets);
-	group->previous = sim_strdup(subnets);
-	group->taken = sim_strdup("");
 	group->desired = desired;
 	world->groups[world->group_count++] = group;
 	for (int i = 0; i < desired; i++)
@@ -201,7 +185,7 @@ void world_edit_group(struct world *world, const char *name, const char *subnets
 {
 	struct sim_group *group = group_get(world, name);
 	sim_note(world, "the owner edits %s", name);
-	group->foreign_edit = world->now;
+	group->placed.foreign_edit = world->now;
 	sim_group_set(world, group, subnets);
 	sim_check(world);
 }
@@ -209,14 +193,14 @@ void world_edit_group(struct world *world, const char *name, const char *subnets
 void world_tag_group(struct world *world, const char *name, const char *tags)
 {
 	struct sim_group *group = group_get(world, name);
-	(void)snprintf(group->tags, sizeof(group->tags), "%s", tags);
+	(void)snprintf(group->placed.tags, sizeof(group->placed.tags), "%s", tags);
 	sim_note(world, "the owner tags %s: %s", name, tags);
 }
 
 void world_pin_instances(struct world *world, const char *name, const char *zone_id, bool pinned)
 {
 	struct sim_group *group = group_get(world, name);
-	size_t zone = zone_index(world, zone_id);
+	size_t zone = sim_zone_index(world, zone_id);
 	for (size_t i = 0; i < group->instance_count; i++)
 		if (group->instances[i].zone == zone)
 			group->instances[i].pinned = pinned;
@@ -226,8 +210,11 @@ void world_pin_instances(struct world *world, const char *name, const char *zone
 
 void world_delete_group(struct world *world, const char *name)
 {
-	group_get(world, name)->deleted = true;
+	struct sim_group *group = group_get(world, name);
+	group->placed.deleted = true;
 	sim_note(world, "the owner deletes %s", name);
+	for (size_t i = 0; i < group->instance_count; i++)
+		sim_instance_ends(world, &group->instances[i]);
 }
 
 void world_delete_subnet(struct world *world, const char *subnet_id)
@@ -235,8 +222,9 @@ void world_delete_subnet(struct world *world, const char *subnet_id)
 	for (size_t i = 0; i < world->subnet_count; i++)
 		if (strcmp(world->subnets[i].id, subnet_id) == 0)
 			world->subnets[i].deleted = true;
-	for (size_t i = 0; i < world->group_count; i++)
-		replace(&world->groups[i]->taken, sim_list_without(world, world->groups[i]->taken, subnet_id));
+	struct sim_placed *placed;
+	for (size_t i = 0; (placed = sim_placed_at(world, i)) != NULL; i++)
+		sim_replace(&placed->taken, sim_list_without(world, placed->taken, subnet_id));
 	sim_note(world, "subnet %s is deleted", subnet_id);
 }
 
@@ -262,12 +250,12 @@ void world_rival(struct world *world, const char *name, const char *subnet, int6
 const char *world_group(struct world *world, const char *name)
 {
 	const struct sim_group *group = sim_group_find(world, name);
-	return group != NULL ? arena_string(&world->looks, group->subnets) : NULL;
+	return group != NULL ? arena_string(&world->looks, group->placed.subnets) : NULL;
 }
 
 const char *world_group_arn(struct world *world, const char *name)
 {
-	return group_get(world, name)->arn;
+	return group_get(world, name)->placed.arn;
 }
 
 int world_group_instances(struct world *world, const char *name, const char *zone_id)
@@ -282,5 +270,5 @@ int world_group_instances(struct world *world, const char *name, const char *zon
 
 bool world_group_raced(struct world *world, const char *name)
 {
-	return group_get(world, name)->raced;
+	return group_get(world, name)->placed.raced;
 }

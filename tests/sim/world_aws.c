@@ -1,5 +1,5 @@
 /*
- * The AWS endpoint: EC2, STS, Auto Scaling (Query) and DynamoDB (JSON), told apart by headers.
+ * The AWS endpoint: EC2, STS, Auto Scaling (Query), DynamoDB and ECS (JSON) told apart by headers, Lambda by its path.
  */
 #include "world_parts.h"
 
@@ -29,7 +29,7 @@ static int hex_digit(char c)
 	                              : -1;
 }
 
-static const char *percent_decode(struct arena *arena, const char *string)
+const char *sim_percent_decode(struct arena *arena, const char *string)
 {
 	char *out = arena_alloc(arena, strlen(string) + 1);
 	size_t length = 0;
@@ -48,8 +48,8 @@ static struct form form_parse(struct arena *arena, const char *body)
 	for (size_t i = 0; i < pairs.count; i++) {
 		const char *equals = strchr(pairs.at[i], '=');
 		size_t length = equals != NULL ? (size_t)(equals - pairs.at[i]) : strlen(pairs.at[i]);
-		string_list_add(&form.names, arena, percent_decode(arena, arena_copy(arena, pairs.at[i], length)));
-		string_list_add(&form.values, arena, percent_decode(arena, equals != NULL ? equals + 1 : ""));
+		string_list_add(&form.names, arena, sim_percent_decode(arena, arena_copy(arena, pairs.at[i], length)));
+		string_list_add(&form.values, arena, sim_percent_decode(arena, equals != NULL ? equals + 1 : ""));
 	}
 	return form;
 }
@@ -60,26 +60,51 @@ static const char *form_get(const struct form *form, const char *name)
 	return at < form->names.count ? form->values.at[at] : NULL;
 }
 
-void sim_aws_label(struct sim_request *request, struct arena *arena)
+enum protocol { PROTOCOL_QUERY, PROTOCOL_DYNAMO, PROTOCOL_ECS, PROTOCOL_LAMBDA };
+
+static enum protocol protocol_of(const struct sim_request *request)
 {
-	static const char *const effects[] = {
-		"UpdateAutoScalingGroup", "PutItem", "UpdateItem", "DeleteItem", "CreateTable", "UpdateContinuousBackups"};
 	const char *target = http_header(&request->headers, "X-Amz-Target");
-	if (target != NULL) {
-		const char *dot = strchr(target, '.');
-		request->operation = dot != NULL ? dot + 1 : target;
-	} else {
-		struct form form = form_parse(arena, request->body);
-		const char *action = form_get(&form, "Action");
-		request->operation = action != NULL ? action : "an AWS call without Action";
-	}
-	for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
-		request->effect = request->effect || strcmp(request->operation, effects[i]) == 0;
+	if (sim_is_lambda(request))
+		return PROTOCOL_LAMBDA;
+	if (target == NULL)
+		return PROTOCOL_QUERY;
+	return text_starts_with(target, "AmazonEC2ContainerServiceV20141113.") ? PROTOCOL_ECS : PROTOCOL_DYNAMO;
 }
 
-static bool is_json(const struct sim_call *call)
+static void label_query(struct sim_request *request, struct arena *arena)
 {
-	return http_header(&call->request.headers, "X-Amz-Target") != NULL;
+	struct form form = form_parse(arena, request->body);
+	const char *action = form_get(&form, "Action");
+	request->operation = action != NULL ? action : "an AWS call without Action";
+}
+
+static void label_target(struct sim_request *request)
+{
+	const char *target = http_header(&request->headers, "X-Amz-Target");
+	const char *dot = strchr(target, '.');
+	request->operation = dot != NULL ? dot + 1 : target;
+}
+
+void sim_aws_label(struct sim_request *request, struct arena *arena)
+{
+	static const char *const effects[] = {"UpdateAutoScalingGroup",
+	                                      "UpdateService",
+	                                      "UpdateFunctionConfiguration",
+	                                      "PutItem",
+	                                      "UpdateItem",
+	                                      "DeleteItem",
+	                                      "CreateTable",
+	                                      "UpdateContinuousBackups"};
+	enum protocol protocol = protocol_of(request);
+	if (protocol == PROTOCOL_LAMBDA)
+		sim_lambda_label(request, arena);
+	else if (protocol == PROTOCOL_QUERY)
+		label_query(request, arena);
+	else
+		label_target(request);
+	for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
+		request->effect = request->effect || strcmp(request->operation, effects[i]) == 0;
 }
 
 /* EC2 is the one service that speaks ec2Query; the credential's scope says which it is. */
@@ -94,49 +119,99 @@ static void answer_xml(struct sim_call *call, int status, const char *body)
 	call->answer = (struct sim_answer){status, "text/xml", body, ERROR_NONE};
 }
 
-static void answer_error(struct sim_call *call, int status, const char *code, const char *message)
+void sim_aws_json(struct sim_call *call, int status, const struct json *body)
 {
-	struct arena *arena = &call->arena;
-	if (is_json(call)) {
-		struct json *body = json_new_object(arena);
-		json_set_string(body, "__type", arena_printf(arena, "com.amazonaws.dynamodb.v20120810#%s", code));
-		json_set_string(body, "message", message);
-		call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", json_print(body, arena), ERROR_NONE};
-	} else if (strcmp(signed_service(call), "ec2") == 0) {
-		answer_xml(
-			call, status,
-			arena_printf(
-				arena,
-				"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>%s</Code><Message>%s</Message>"
-				"</Error></Errors><RequestID>sim</RequestID></Response>",
-				code, message));
-	} else {
-		answer_xml(
-			call, status,
-			arena_printf(
-				arena,
-				"<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
-				"<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>",
-				code, message));
+	static const char *const types[] = {
+		[PROTOCOL_QUERY] = "application/json",
+		[PROTOCOL_DYNAMO] = "application/x-amz-json-1.0",
+		[PROTOCOL_ECS] = "application/x-amz-json-1.1",
+		[PROTOCOL_LAMBDA] = "application/json",
+	};
+	call->answer =
+		(struct sim_answer){status, types[protocol_of(&call->request)], json_print(body, &call->arena), ERROR_NONE};
+}
+
+static void error_json(struct sim_call *call, int status, const char *type, const char *message)
+{
+	struct json *body = json_new_object(&call->arena);
+	json_set_string(body, "__type", type);
+	json_set_string(body, "message", message);
+	sim_aws_json(call, status, body);
+}
+
+static void error_rest(struct sim_call *call, int status, const char *code, const char *message)
+{
+	struct json *body = json_new_object(&call->arena);
+	json_set_string(body, "Type", status >= 500 ? "Service" : "User");
+	json_set_string(body, "message", message);
+	sim_aws_json(call, status, body);
+	call->error_type = code;
+}
+
+static void error_query(struct sim_call *call, int status, const char *code, const char *message)
+{
+	static const char ec2[] =
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>%s</Code><Message>%s</Message>"
+		"</Error></Errors><RequestID>sim</RequestID></Response>";
+	static const char other[] =
+		"<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
+		"<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>";
+	if (strcmp(signed_service(call), "ec2") == 0)
+		answer_xml(call, status, arena_printf(&call->arena, ec2, code, message));
+	else
+		answer_xml(call, status, arena_printf(&call->arena, other, code, message));
+}
+
+void sim_aws_error(struct sim_call *call, int status, const char *code, const char *message)
+{
+	switch (protocol_of(&call->request)) {
+	case PROTOCOL_QUERY:
+		error_query(call, status, code, message);
+		return;
+	case PROTOCOL_DYNAMO:
+		error_json(call, status, arena_printf(&call->arena, "com.amazonaws.dynamodb.v20120810#%s", code), message);
+		return;
+	case PROTOCOL_ECS:
+		error_json(call, status, code, message);
+		return;
+	case PROTOCOL_LAMBDA:
+		error_rest(call, status, code, message);
+		return;
 	}
+	abort();
 }
 
 void sim_aws_throttle(struct sim_call *call)
 {
-	if (is_json(call))
-		answer_error(call, 400, "ThrottlingException", "Rate of requests exceeds the allowed throughput.");
+	enum protocol protocol = protocol_of(&call->request);
+	if (protocol == PROTOCOL_LAMBDA)
+		sim_aws_error(call, 429, "TooManyRequestsException", "Rate exceeded");
+	else if (protocol != PROTOCOL_QUERY)
+		sim_aws_error(call, 400, "ThrottlingException", "Rate of requests exceeds the allowed throughput.");
 	else if (strcmp(signed_service(call), "ec2") == 0)
-		answer_error(call, 503, "RequestLimitExceeded", "Request limit exceeded.");
+		sim_aws_error(call, 503, "RequestLimitExceeded", "Request limit exceeded.");
 	else
-		answer_error(call, 400, "Throttling", "Rate exceeded");
+		sim_aws_error(call, 400, "Throttling", "Rate exceeded");
 }
 
 void sim_aws_busy(struct sim_call *call)
 {
-	if (is_json(call))
-		answer_error(call, 500, "InternalServerError", "The server encountered an internal error");
-	else
-		answer_error(call, 400, "ScalingActivityInProgress", "Scaling activity in progress");
+	switch (protocol_of(&call->request)) {
+	case PROTOCOL_QUERY:
+		sim_aws_error(call, 400, "ScalingActivityInProgress", "Scaling activity in progress");
+		return;
+	case PROTOCOL_DYNAMO:
+		sim_aws_error(call, 500, "InternalServerError", "The server encountered an internal error");
+		return;
+	case PROTOCOL_ECS:
+		sim_aws_error(call, 500, "ServerException", "Service Unavailable. Please try again later.");
+		return;
+	case PROTOCOL_LAMBDA:
+		sim_aws_error(call, 409, "ResourceConflictException",
+		              "The operation cannot be performed at this time. An update is in progress for resource");
+		return;
+	}
+	abort();
 }
 
 static bool is_hex(const char *string, size_t length)
@@ -194,13 +269,11 @@ static bool page(const struct form *form, const char *limit_name, long long limi
 {
 	const char *token = form_get(form, "NextToken");
 	const char *limit_text = form_get(form, limit_name);
-	long long start = 0;
 	long long count = limit_default;
-	if (token != NULL && !(text_starts_with(token, "page-") && text_parse_integer(token + 5, 0, 1000000, &start)))
+	if (!sim_page_token(token, from))
 		return false;
 	if (limit_text != NULL && !text_parse_integer(limit_text, 1, limit_max, &count))
 		return false;
-	*from = (size_t)start;
 	*limit = (size_t)count;
 	return true;
 }
@@ -210,7 +283,7 @@ static void serve_subnets(struct world *world, struct sim_call *call, const stru
 	size_t from;
 	size_t limit;
 	if (!page(form, "MaxResults", 1000, SIM_SUBNETS_MAX, &from, &limit)) {
-		answer_error(call, 400, "InvalidParameterValue", "MaxResults or NextToken");
+		sim_aws_error(call, 400, "InvalidParameterValue", "MaxResults or NextToken");
 		return;
 	}
 	struct text text;
@@ -254,7 +327,7 @@ static void print_instances(const struct world *world, const struct sim_group *g
 
 static void print_tags(const struct sim_group *group, struct arena *arena, struct text *text)
 {
-	struct string_list tags = string_list_split(group->tags, ",", arena);
+	struct string_list tags = string_list_split(group->placed.tags, ",", arena);
 	text_append(text, "<Tags>");
 	for (size_t i = 0; i < tags.count; i++) {
 		const char *equals = strchr(tags.at[i], '=');
@@ -263,7 +336,7 @@ static void print_tags(const struct sim_group *group, struct arena *arena, struc
 			text,
 			"<member><ResourceId>%s</ResourceId><ResourceType>auto-scaling-group</ResourceType><Key>%.*s</Key><Value>%s"
 			"</Value><PropagateAtLaunch>false</PropagateAtLaunch></member>",
-			group->name, (int)length, tags.at[i], equals != NULL ? equals + 1 : "");
+			group->placed.name, (int)length, tags.at[i], equals != NULL ? equals + 1 : "");
 	}
 	text_append(text, "</Tags>");
 }
@@ -271,8 +344,8 @@ static void print_tags(const struct sim_group *group, struct arena *arena, struc
 static void print_group(struct world *world, const struct sim_group *group, bool stale, struct arena *arena,
                         struct text *text)
 {
-	stale = stale && group->edited.ms != 0 && instant_between_ms(group->edited, world->now) < STALE_MS;
-	const char *subnets = stale ? group->previous : group->subnets;
+	stale = stale && group->placed.edited.ms != 0 && instant_between_ms(group->placed.edited, world->now) < STALE_MS;
+	const char *subnets = stale ? group->placed.previous : group->placed.subnets;
 	struct string_list list = sim_list(world, subnets);
 	bool zones[SIM_ZONES_MAX] = {false};
 	text_printf(
@@ -281,7 +354,7 @@ static void print_group(struct world *world, const struct sim_group *group, bool
 		"<MinSize>0</MinSize><MaxSize>%d</MaxSize><DesiredCapacity>%d</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
 		"<CreatedTime>2025-11-01T00:00:00.000Z</CreatedTime><HealthCheckType>EC2</HealthCheckType><SuspendedProcesses/>"
 		"<LoadBalancerNames/><TargetGroupARNs/><EnabledMetrics/><VPCZoneIdentifier>%s</VPCZoneIdentifier><AvailabilityZones>",
-		group->name, group->arn, group->desired * 2, group->desired, subnets);
+		group->placed.name, group->placed.arn, group->desired * 2, group->desired, subnets);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct sim_subnet *subnet = sim_subnet_find(world, list.at[i]);
 		if (subnet != NULL && !zones[subnet->zone])
@@ -304,7 +377,7 @@ static struct string_list group_names(struct world *world, struct arena *arena, 
 			string_list_add(&names, arena, form->values.at[i]);
 	if (names.count == 0)
 		for (size_t i = 0; i < world->group_count; i++)
-			string_list_add(&names, arena, world->groups[i]->name);
+			string_list_add(&names, arena, world->groups[i]->placed.name);
 	return names;
 }
 
@@ -313,7 +386,7 @@ static void serve_groups(struct world *world, struct sim_call *call, const struc
 	size_t from;
 	size_t limit;
 	if (!page(form, "MaxRecords", 100, 50, &from, &limit)) {
-		answer_error(call, 400, "InvalidNextToken", "The NextToken value is not valid.");
+		sim_aws_error(call, 400, "InvalidNextToken", "The NextToken value is not valid.");
 		return;
 	}
 	struct string_list names = group_names(world, &call->arena, form);
@@ -339,24 +412,17 @@ static void serve_groups(struct world *world, struct sim_call *call, const struc
 static void rival_strikes(struct world *world, void *context)
 {
 	struct sim_group *group = context;
-	if (group->deleted || sim_list_has(world, group->subnets, group->rival_subnet))
+	if (group->placed.deleted || sim_list_has(world, group->placed.subnets, group->rival_subnet))
 		return;
-	group->foreign_edit = world->now;
+	group->placed.foreign_edit = world->now;
 	sim_note(world, "a rival puts %s back", group->rival_subnet);
-	sim_group_set(world, group, sim_list_with(world, group->subnets, group->rival_subnet));
+	sim_group_set(world, group, sim_list_with(world, group->placed.subnets, group->rival_subnet));
 }
 
-static void take(struct world *world, struct sim_group *group, const char *after)
+static void provoke_rival(struct world *world, struct sim_group *group, const char *after)
 {
-	struct string_list before = sim_list(world, group->subnets);
-	for (size_t i = 0; i < before.count; i++)
-		if (!sim_list_has(world, after, before.at[i]) && sim_record_naming(world, group, before.at[i]) != NULL) {
-			char *taken = sim_strdup(sim_list_with(world, group->taken, before.at[i]));
-			free(group->taken);
-			group->taken = taken;
-		}
 	bool strikes = group->rival_subnet != NULL && group->rival_times > 0 &&
-	               sim_list_has(world, group->subnets, group->rival_subnet) &&
+	               sim_list_has(world, group->placed.subnets, group->rival_subnet) &&
 	               !sim_list_has(world, after, group->rival_subnet);
 	if (strikes) {
 		group->rival_times--;
@@ -372,16 +438,14 @@ static const char *update_trouble(struct world *world, const struct sim_group *g
 	if (group == NULL)
 		return "AutoScalingGroup name not found";
 	if (form->names.count != 4)
-		sim_broken(world, "an update of %s that sends more than VPCZoneIdentifier", group->name);
+		sim_broken(world, "an update of %s that sends more than VPCZoneIdentifier", group->placed.name);
 	struct string_list list = sim_list(world, subnets != NULL ? subnets : "");
 	if (list.count == 0)
 		return "At least one Availability Zone or VPC Subnet is required.";
-	for (size_t i = 0; i < list.count; i++)
-		if (sim_subnet_find(world, list.at[i]) == NULL) {
-			*code = "InvalidSubnetID.NotFound";
-			return "The subnet ID does not exist";
-		}
-	return NULL;
+	if (sim_unknown_subnet(world, subnets) == NULL)
+		return NULL;
+	*code = "InvalidSubnetID.NotFound";
+	return "The subnet ID does not exist";
 }
 
 static void serve_update(struct world *world, struct sim_call *call, const struct form *form)
@@ -391,12 +455,14 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 	const char *code;
 	const char *trouble = update_trouble(world, group, form, &code);
 	if (trouble != NULL) {
-		answer_error(call, 400, code, trouble);
+		sim_aws_error(call, 400, code, trouble);
 		return;
 	}
 	const char *after = form_get(form, "VPCZoneIdentifier");
-	sim_check_update(world, group, after, call->abandoned);
-	take(world, group, after);
+	sim_check_update(world, &group->placed, after, call->abandoned);
+	sim_check_group(world, group, after, call->abandoned);
+	sim_placed_take(world, &group->placed, after);
+	provoke_rival(world, group, after);
 	sim_group_set(world, group, after);
 	answer_xml(
 		call, 200,
@@ -421,7 +487,7 @@ static void serve_query(struct world *world, struct sim_call *call)
 	struct form form = form_parse(&call->arena, call->request.body);
 	const char *action = call->request.operation;
 	if (form_get(&form, "Version") == NULL)
-		answer_error(call, 400, "MissingParameter", "Version");
+		sim_aws_error(call, 400, "MissingParameter", "Version");
 	else if (strcmp(action, "DescribeAvailabilityZones") == 0)
 		serve_zones(world, call);
 	else if (strcmp(action, "DescribeSubnets") == 0)
@@ -433,7 +499,15 @@ static void serve_query(struct world *world, struct sim_call *call)
 	else if (strcmp(action, "GetCallerIdentity") == 0)
 		serve_identity(world, call);
 	else
-		answer_error(call, 400, "InvalidAction", action);
+		sim_aws_error(call, 400, "InvalidAction", action);
+}
+
+static void serve_dynamo(struct world *world, struct sim_call *call)
+{
+	const char *body = NULL;
+	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length,
+	                           &call->arena, &body);
+	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
 }
 
 void sim_aws_serve(struct world *world, struct sim_call *call)
@@ -441,17 +515,24 @@ void sim_aws_serve(struct world *world, struct sim_call *call)
 	const char *trouble = signing_trouble(world, call);
 	if (trouble != NULL) {
 		sim_note(world, "%s: %s", call->request.operation, trouble);
-		answer_error(call, 403, trouble, "The request is not signed as it should be, or too long ago.");
+		sim_aws_error(call, 403, trouble, "The request is not signed as it should be, or too long ago.");
 		return;
 	}
-	if (!is_json(call)) {
+	switch (protocol_of(&call->request)) {
+	case PROTOCOL_QUERY:
 		serve_query(world, call);
 		return;
+	case PROTOCOL_DYNAMO:
+		serve_dynamo(world, call);
+		return;
+	case PROTOCOL_ECS:
+		sim_ecs_serve(world, call);
+		return;
+	case PROTOCOL_LAMBDA:
+		sim_lambda_serve(world, call);
+		return;
 	}
-	const char *body = NULL;
-	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length,
-	                           &call->arena, &body);
-	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
+	abort();
 }
 
 void world_make_table(struct world *world)

@@ -188,6 +188,13 @@ static uint64_t client_submit(struct client *client, struct arena *arena, const 
 	return number;
 }
 
+static bool changes_resource(const struct sim_request *request)
+{
+	return strcmp(request->operation, "UpdateAutoScalingGroup") == 0 ||
+	       strcmp(request->operation, "UpdateService") == 0 ||
+	       strcmp(request->operation, "UpdateFunctionConfiguration") == 0;
+}
+
 /*
  * How late what nobody waits for may arrive: now, soon, or (a change of a resource) as late as its signature is good for. A journal's first
  * record that arrives after all is over is an orphan without harm, and reported as such: it is not what these tests are about.
@@ -201,8 +208,7 @@ static int64_t landing_ms(struct world *world, const struct sim_call *call)
 	case 2:
 		return sim_chance(world, SOON_MS);
 	default:
-		return sim_chance(world,
-		                  strcmp(call->request.operation, "UpdateAutoScalingGroup") == 0 ? AWS_LATE_MAX_MS : SOON_MS);
+		return sim_chance(world, changes_resource(&call->request) ? AWS_LATE_MAX_MS : SOON_MS);
 	}
 }
 
@@ -341,7 +347,9 @@ static struct http_response *response_make(struct sim_call *call)
 	if (!is_kube(&call->request))
 		http_add_header(&response->headers, arena, "x-amzn-RequestId",
 		                arena_printf(arena, "sim-%llu", (unsigned long long)call->number));
-	if (call->answer.status == 429)
+	if (call->error_type != NULL)
+		http_add_header(&response->headers, arena, "x-amzn-ErrorType", call->error_type);
+	if (call->answer.status == 429 && !call->no_retry_after)
 		http_add_header(&response->headers, arena, "Retry-After", "1");
 	bool bodiless = call->request.stream && call->answer.status == 200;
 	if (call->answer.body != NULL && !bodiless) {

@@ -1,12 +1,14 @@
 /*
  * The safety rules, re-checked after every effect and every deed of somebody else. A broken one prints the timeline and aborts.
  *
- *   1  no group is ever without a subnet
- *   2  the engine takes out of a group only what an open record (Intent) names, and all that the record names and the group had
- *   3  the engine adds to a group only what a record being restored names
+ *   1  no group, service or function that has subnets is ever without one
+ *   2  the engine takes out of one only what an open record (Intent) names, and all that the record names and it had
+ *   3  the engine adds to one only what a record being restored names; security groups and the like stay as they are
  *   4  a subnet that was taken and is not back stands in an open record
  *   5  a node with our taint carries our annotation, and its zone has an evacuation; so has each open record of this cluster
  *   6  no effect is submitted without the lease, renewed less than 10 s ago
+ *   7  a pod is evicted only where a zone is evacuated, never one that a drain leaves, and no budget is overdrawn
+ *   8  a group is taken out of a zone only when its nodes there hold no pod that a drain would wait for
  */
 #include "world_parts.h"
 
@@ -32,74 +34,74 @@ static bool names_subnet(const struct json *record, const char *subnet_id)
 	return false;
 }
 
-const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id)
+const struct json *sim_record_naming(struct world *world, const struct sim_placed *placed, const char *subnet_id)
 {
 	const struct sim_subnet *subnet = sim_subnet_find(world, subnet_id);
 	if (subnet == NULL)
 		return NULL;
-	const struct json *record = dynamo_item(world->dynamo, WORLD_TABLE, world->zones[subnet->zone].id, group->arn);
+	const struct json *record = dynamo_item(world->dynamo, WORLD_TABLE, world->zones[subnet->zone].id, placed->arn);
 	return names_subnet(record, subnet_id) ? record : NULL;
 }
 
 /* A foreign edit within the read-to-write window cannot be seen by anybody. */
-static bool within_window(const struct world *world, const struct sim_group *group)
+static bool within_window(const struct world *world, const struct sim_placed *placed)
 {
-	return group->foreign_edit.ms != 0 && instant_between_ms(group->foreign_edit, world->now) < READ_TO_WRITE_MS;
+	return placed->foreign_edit.ms != 0 && instant_between_ms(placed->foreign_edit, world->now) < READ_TO_WRITE_MS;
 }
 
-static void check_taken(struct world *world, const struct sim_group *group, const char *after, const char *subnet,
+static void check_taken(struct world *world, const struct sim_placed *placed, const char *after, const char *subnet,
                         bool late)
 {
-	const struct json *record = sim_record_naming(world, group, subnet);
-	if (record == NULL && !within_window(world, group))
-		sim_broken(world, "%s is taken out of %s without a record that names it", subnet, group->name);
+	const struct json *record = sim_record_naming(world, placed, subnet);
+	if (record == NULL && !within_window(world, placed))
+		sim_broken(world, "%s is taken out of %s without a record that names it", subnet, placed->name);
 	if (record == NULL || late)
 		return;
 	if (!text_equal(attribute(record, "state"), "Intent"))
-		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, group->name,
+		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, placed->name,
 		           attribute(record, "state"));
 	const struct json *list = json_get(json_get(record, "removedSubnets"), "L");
 	for (size_t i = 0; i < json_count(list); i++)
 		if (sim_list_has(world, after, json_get_string(json_at(list, i), "S")))
-			sim_broken(world, "the record of %s names %s, but it is left in", group->name,
+			sim_broken(world, "the record of %s names %s, but it is left in", placed->name,
 			           json_get_string(json_at(list, i), "S"));
 }
 
-static void check_added(struct world *world, const struct sim_group *group, const char *subnet)
+static void check_added(struct world *world, const struct sim_placed *placed, const char *subnet)
 {
-	const struct json *record = sim_record_naming(world, group, subnet);
-	if (within_window(world, group))
+	const struct json *record = sim_record_naming(world, placed, subnet);
+	if (within_window(world, placed))
 		return;
 	if (record == NULL || !text_equal(attribute(record, "state"), "Restoring"))
-		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, group->name);
+		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, placed->name);
 }
 
 /* A late update arrives after its sender gave up or died: that a record still names what it takes is all that can be asked of it. */
-void sim_check_update(struct world *world, struct sim_group *group, const char *after, bool late)
+void sim_check_update(struct world *world, struct sim_placed *placed, const char *after, bool late)
 {
-	group->raced = group->raced || within_window(world, group);
-	struct string_list old = sim_list(world, group->subnets);
+	placed->raced = placed->raced || within_window(world, placed);
+	struct string_list old = sim_list(world, placed->subnets);
 	struct string_list new = sim_list(world, after);
 	for (size_t i = 0; i < old.count; i++)
 		if (!string_list_has(&new, old.at[i]))
-			check_taken(world, group, after, old.at[i], late);
+			check_taken(world, placed, after, old.at[i], late);
 	for (size_t i = 0; i < new.count; i++)
 		if (!late && !string_list_has(&old, new.at[i]))
-			check_added(world, group, new.at[i]);
+			check_added(world, placed, new.at[i]);
 }
 
-static void check_group(struct world *world, struct sim_group *group)
+static void check_placed(struct world *world, struct sim_placed *placed)
 {
-	if (sim_list(world, group->subnets).count == 0)
-		sim_broken(world, "%s has no subnet", group->name);
-	struct string_list taken = sim_list(world, group->taken);
+	if (!placed->bare && sim_list(world, placed->subnets).count == 0)
+		sim_broken(world, "%s has no subnet", placed->name);
+	struct string_list taken = sim_list(world, placed->taken);
 	bool known = true;
 	for (size_t i = 0; i < taken.count; i++)
-		known = known && sim_record_naming(world, group, taken.at[i]) != NULL;
-	group->forgotten = group->forgotten && !known;
-	for (size_t i = 0; i < taken.count && !group->forgotten; i++)
-		if (sim_record_naming(world, group, taken.at[i]) == NULL)
-			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], group->name);
+		known = known && sim_record_naming(world, placed, taken.at[i]) != NULL;
+	placed->forgotten = placed->forgotten && !known;
+	for (size_t i = 0; i < taken.count && !placed->forgotten; i++)
+		if (sim_record_naming(world, placed, taken.at[i]) == NULL)
+			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], placed->name);
 }
 
 static bool zone_has_evacuation(const struct world *world, const char *zone_id)
@@ -109,6 +111,52 @@ static bool zone_has_evacuation(const struct world *world, const char *zone_id)
 		if (text_equal(json_path_string(object, "spec.zoneId"), zone_id))
 			return true;
 	return false;
+}
+
+void sim_check_rest(struct world *world, const struct sim_placed *placed, const char *what, const char *is,
+                    const char *sent, bool late)
+{
+	if (!late && !within_window(world, placed) && strcmp(is, sent) != 0)
+		sim_broken(world, "%s of %s would change: %s -> %s", what, placed->name, is, sent);
+}
+
+static bool leaves_zone(struct world *world, const struct sim_group *group, const char *after, size_t zone)
+{
+	bool was = false;
+	struct string_list before = sim_list(world, group->placed.subnets);
+	struct string_list rest = sim_list(world, after);
+	for (size_t i = 0; i < before.count; i++)
+		was =
+			was || (sim_subnet_find(world, before.at[i]) != NULL && sim_subnet_find(world, before.at[i])->zone == zone);
+	for (size_t i = 0; i < rest.count; i++)
+		if (sim_subnet_find(world, rest.at[i]) != NULL && sim_subnet_find(world, rest.at[i])->zone == zone)
+			return false;
+	return was;
+}
+
+void sim_check_group(struct world *world, const struct sim_group *group, const char *after, bool late)
+{
+	for (size_t i = 0; i < world->node_count && !late && !world->undrained_allowed; i++) {
+		const struct sim_node *node = &world->nodes[i];
+		const struct json *object = world_node(world, node->name);
+		if (node->group != group || object == NULL)
+			continue;
+		const char *zone_id = json_get_string(json_path(object, "metadata.labels"), "topology.k8s.aws/zone-id");
+		const char *pod = sim_pods_undrained(world, node->name);
+		if (pod != NULL && leaves_zone(world, group, after, sim_zone_index(world, zone_id)))
+			sim_broken(world, "%s is taken out of %s though its node %s holds %s", group->placed.name, zone_id,
+			           node->name, pod);
+	}
+}
+
+/* A late eviction was sent by one that gave up or died: the UID in it is all that can be asked of it. */
+void sim_check_eviction(struct world *world, const char *pod, const char *node, bool late)
+{
+	const struct json *object = world_node(world, node);
+	const char *zone_id = json_get_string(json_path(object, "metadata.labels"), "topology.k8s.aws/zone-id");
+	bool held = json_get_string(json_path(object, "metadata.annotations"), OURS) != NULL;
+	if (object != NULL && !late && !held && !zone_has_evacuation(world, zone_id))
+		sim_broken(world, "%s is evicted from %s, whose zone nobody evacuates", pod, node);
 }
 
 static void check_node(struct world *world, const struct json *node)
@@ -148,9 +196,11 @@ static void check_record(struct world *world, const struct json *record)
 
 void sim_check(struct world *world)
 {
-	for (size_t i = 0; i < world->group_count; i++)
-		if (!world->groups[i]->deleted)
-			check_group(world, world->groups[i]);
+	struct sim_placed *placed;
+	for (size_t i = 0; (placed = sim_placed_at(world, i)) != NULL; i++)
+		if (!placed->deleted)
+			check_placed(world, placed);
+	sim_pods_check(world);
 	const struct json *node;
 	for (size_t i = 0; (node = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
 		check_node(world, node);

@@ -23,7 +23,8 @@ static bool route_parse(struct arena *arena, const char *path, struct route *out
 			continue;
 		struct string_list parts = string_list_split(path + length, "/", arena);
 		size_t at = 0;
-		if (sim_collections[i].namespaced) {
+		bool all_namespaces = parts.count == 1 && i == COLLECTION_PODS;
+		if (sim_collections[i].namespaced && !all_namespaces) {
 			if (parts.count < 3 || strcmp(parts.at[0], "namespaces") != 0)
 				continue;
 			out->namespace_ = parts.at[1];
@@ -39,7 +40,7 @@ static bool route_parse(struct arena *arena, const char *path, struct route *out
 	return false;
 }
 
-static const char *query_get(struct arena *arena, const char *query, const char *key)
+const char *sim_query_get(struct arena *arena, const char *query, const char *key)
 {
 	struct string_list pairs = string_list_split(query, "&", arena);
 	size_t length = strlen(key);
@@ -64,7 +65,7 @@ void sim_kube_label(struct sim_request *request, struct arena *arena)
 	const char *resource = sim_collections[route.collection].resource;
 	const char *verb = request->method;
 	if (strcmp(verb, "GET") == 0 && route.name == NULL)
-		verb = is_true(query_get(arena, request->query, "watch")) ? "WATCH" : "LIST";
+		verb = is_true(sim_query_get(arena, request->query, "watch")) ? "WATCH" : "LIST";
 	request->operation = arena_printf(arena, "%s %s%s%s", verb, resource, route.subresource != NULL ? "/" : "",
 	                                  route.subresource != NULL ? route.subresource : "");
 	bool quiet = strcmp(resource, "leases") == 0 || strcmp(resource, "events") == 0;
@@ -107,10 +108,13 @@ static void serve_list(struct world *world, struct sim_call *call, const struct 
 {
 	struct arena *arena = &call->arena;
 	long long limit = 0;
-	const char *limit_text = query_get(arena, call->request.query, "limit");
-	const char *after = query_get(arena, call->request.query, "continue");
+	const char *limit_text = sim_query_get(arena, call->request.query, "limit");
+	const char *after = sim_query_get(arena, call->request.query, "continue");
 	if (limit_text != NULL)
 		(void)text_parse_integer(limit_text, 0, 100000, &limit);
+	long long page_max = (long long)sim_collections[route->collection].page_max;
+	if (page_max > 0 && (limit == 0 || limit > page_max))
+		limit = page_max;
 	struct json *list = json_new_object(arena);
 	json_set_string(list, "kind", arena_printf(arena, "%sList", sim_collections[route->collection].kind));
 	json_set_string(list, "apiVersion", sim_collections[route->collection].api_version);
@@ -135,8 +139,8 @@ static void serve_list(struct world *world, struct sim_call *call, const struct 
 
 static void serve_watch(struct world *world, struct sim_call *call, const struct route *route)
 {
-	const char *from = query_get(&call->arena, call->request.query, "resourceVersion");
-	const char *timeout = query_get(&call->arena, call->request.query, "timeoutSeconds");
+	const char *from = sim_query_get(&call->arena, call->request.query, "resourceVersion");
+	const char *timeout = sim_query_get(&call->arena, call->request.query, "timeoutSeconds");
 	long long version = 0;
 	long long seconds = 1800;
 	if (!call->request.stream)
@@ -150,7 +154,7 @@ static void serve_watch(struct world *world, struct sim_call *call, const struct
 	if (timeout != NULL)
 		(void)text_parse_integer(timeout, 1, 86400, &seconds);
 	call->stream.sent_version = (uint64_t)version;
-	call->stream.bookmarks = is_true(query_get(&call->arena, call->request.query, "allowWatchBookmarks"));
+	call->stream.bookmarks = is_true(sim_query_get(&call->arena, call->request.query, "allowWatchBookmarks"));
 	sim_schedule(world, seconds * 1000, THING_STREAM_END, call, NULL, NULL);
 	sim_watch_open(world, call, route->collection);
 }
@@ -378,11 +382,13 @@ void sim_kube_serve(struct world *world, struct sim_call *call)
 	}
 	if (!route_parse(&call->arena, call->request.path, &route))
 		sim_kube_status(call, 404, "NotFound", "the server could not find the requested resource");
+	else if (route.collection == COLLECTION_PODS)
+		sim_pods_serve(world, call, route.namespace_, route.name, route.subresource);
 	else if (route.name != NULL)
 		serve_named(world, call, &route);
 	else if (strcmp(method, "POST") == 0)
 		serve_create(world, call, &route);
-	else if (strcmp(method, "GET") == 0 && is_true(query_get(&call->arena, call->request.query, "watch")))
+	else if (strcmp(method, "GET") == 0 && is_true(sim_query_get(&call->arena, call->request.query, "watch")))
 		serve_watch(world, call, &route);
 	else if (strcmp(method, "GET") == 0)
 		serve_list(world, call, &route);

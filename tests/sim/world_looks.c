@@ -122,6 +122,14 @@ static void print_node(const struct json *node, struct arena *arena, struct text
 	                : "{}");
 }
 
+/* A group's node comes and goes with its instance: only what was left on it counts. */
+static bool is_passing(struct world *world, const struct json *node)
+{
+	const char *name = json_path_string(node, "metadata.name");
+	return sim_node_find(world, name)->group != NULL && !world_node_tainted(world, name) &&
+	       !world_node_cordoned(world, name) && json_get_string(json_path(node, "metadata.annotations"), OURS) == NULL;
+}
+
 static void print_record(const struct json *item, struct arena *arena, struct text *out)
 {
 	if (partition(item)[0] != '#')
@@ -135,10 +143,13 @@ const char *world_fingerprint(struct world *world, struct arena *arena)
 	const struct json *object;
 	text_init(&text, FINGERPRINT_MAX_BYTES);
 	for (size_t i = 0; i < world->group_count; i++)
-		if (!world->groups[i]->deleted)
-			text_printf(&text, "group %s %s\n", world->groups[i]->name, world->groups[i]->subnets);
+		if (!world->groups[i]->placed.deleted)
+			text_printf(&text, "group %s %s\n", world->groups[i]->placed.name, world->groups[i]->placed.subnets);
+	sim_ecs_print(world, &text);
+	sim_lambda_print(world, &text);
 	for (size_t i = 0; (object = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
-		print_node(object, arena, &text);
+		if (!is_passing(world, object))
+			print_node(object, arena, &text);
 	for (size_t i = 0; (object = sim_kube_object_at(world, "zonalevacuations", i)) != NULL; i++)
 		text_printf(&text, "evacuation %s %s\n", json_path_string(object, "metadata.name"),
 		            json_print(json_get(object, "spec"), arena));

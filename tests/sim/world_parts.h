@@ -11,6 +11,7 @@
 #define SIM_SUBNETS_MAX 64
 #define SIM_GROUPS_MAX 256
 #define SIM_INSTANCES_MAX 32
+#define SIM_NODES_MAX 512
 #define SIM_FAULTS_MAX 32
 #define SIM_COUNTERS_MAX 64
 #define SIM_PIECE_MAX_BYTES (4 * 1024 * 1024)
@@ -34,25 +35,41 @@ struct sim_instance {
 	bool pinned; /* does not go, whatever its group wants */
 };
 
-struct sim_group {
-	char name[64];
+/* What groups, services and functions have in common: they are placed in subnets. Comma-separated lists. */
+struct sim_placed {
+	const char *kind; /* "group" */
+	char name[128];   /* of a service "cluster/name" */
 	char arn[256];
 	char tags[256];
-	char *subnets;  /* VPCZoneIdentifier */
+	char *subnets;
 	char *previous; /* before its last edit: what a stale answer shows */
 	char *taken;    /* subnets that the engine took out and that are not back */
+	bool bare;      /* it has no subnets and never had */
 	bool forgotten; /* a person deleted its record: none knows what was taken until it is written again */
-	int desired;
 	bool deleted;
-	bool moving; /* a tick is due */
+	bool raced; /* an update arrived within the read-to-write window after a foreign edit */
 	struct instant edited;
 	struct instant foreign_edit;
-	bool raced; /* an update arrived within the read-to-write window after a foreign edit */
+};
+
+struct sim_group {
+	struct sim_placed placed;
+	int desired;
+	bool moving;    /* a tick is due */
+	bool has_nodes; /* its instances join the cluster */
 	struct sim_instance instances[SIM_INSTANCES_MAX];
 	size_t instance_count;
 	const char *rival_subnet; /* NULL = no rival */
 	int64_t rival_delay_ms;
 	int rival_times;
+};
+
+/* What is known of a node besides its object. */
+struct sim_node {
+	char name[64];
+	bool frozen;             /* its kubelet is dead: nothing on it ends */
+	struct sim_group *group; /* whose instance it is; NULL = of no group */
+	char instance[24];
 };
 
 /* One request as the servers see it; everything in the call's arena. */
@@ -105,6 +122,8 @@ struct sim_call {
 	struct sim_stream stream;
 	struct instant submitted;
 	int64_t latency_ms;
+	const char *error_type; /* header x-amzn-ErrorType of the answer; NULL = none */
+	bool no_retry_after;    /* a 429 that does not say when */
 	enum world_fault fault;
 	bool abandoned; /* cancelled, or its client is dead: nothing is told */
 };
@@ -140,7 +159,10 @@ struct sim_counter {
 	unsigned count;
 };
 
-struct sim_kube; /* world_kube.c */
+struct sim_kube;   /* world_kube.c */
+struct sim_ecs;    /* world_ecs.c */
+struct sim_lambda; /* world_lambda.c */
+struct sim_pods;   /* world_pods.c */
 
 struct world {
 	struct client client; /* first: the seam's functions get this */
@@ -181,6 +203,13 @@ struct world {
 	const char *bearer; /* the one token that is good; NULL = any */
 	struct dynamo *dynamo;
 	struct sim_kube *kube;
+	struct sim_ecs *ecs;
+	struct sim_lambda *lambda;
+	struct sim_pods *pods;
+	struct sim_node nodes[SIM_NODES_MAX];
+	size_t node_count;
+	bool undrained_allowed;    /* a group may be changed though its nodes are not drained */
+	bool unreplicated_allowed; /* pods without a controller may be evicted */
 
 	char lease_identity[256];     /* of the client's last life, from its own writes */
 	struct instant lease_renewed; /* when the last renewal that succeeded was submitted */
@@ -225,6 +254,8 @@ const struct json *sim_kube_object_at(const struct world *world, const char *res
 /* Put past all rules of the API but versions and watches: set-up and people's edits. NULL object: remove. */
 void sim_kube_put(struct world *world, const char *resource, const char *namespace_, const char *name,
                   const struct json *object);
+/* A parameter of a query string, as it is written there; NULL = none. */
+const char *sim_query_get(struct arena *arena, const char *query, const char *key);
 const char *sim_kube_phases(const struct world *world, const char *name);
 
 /* world_watch.c: what sim_kube_put and the API's writes tell the watches */
@@ -249,16 +280,83 @@ void sim_aws_throttle(struct sim_call *call);
 void sim_aws_busy(struct sim_call *call);
 const char *sim_header_or(const struct sim_request *request, const char *name, const char *otherwise);
 
+const char *sim_percent_decode(struct arena *arena, const char *string);
+/* An error in the words of the service that was asked. */
+void sim_aws_error(struct sim_call *call, int status, const char *code, const char *message);
+void sim_aws_json(struct sim_call *call, int status, const struct json *body);
+
 /* world_account.c: the groups and their instances */
 struct sim_group *sim_group_find(const struct world *world, const char *name);
 const struct sim_subnet *sim_subnet_find(const struct world *world, const char *id);
+size_t sim_zone_index(struct world *world, const char *zone_id);
 void sim_group_set(struct world *world, struct sim_group *group, const char *subnets);
 void sim_account_free(struct world *world);
 
+/* world_placed.c */
+void sim_placed_init(struct sim_placed *placed, const char *kind, const char *name, const char *subnets,
+                     const char *tags);
+void sim_placed_done(struct sim_placed *placed);
+/* Somebody (whoever) changed the list: what the engine took and that is back is no longer taken. */
+void sim_placed_set(struct world *world, struct sim_placed *placed, const char *subnets);
+/* The engine changes the list: what it takes out is to be remembered. Before the list is set. */
+void sim_placed_take(struct world *world, struct sim_placed *placed, const char *after);
+/* The first subnet of the list that does not exist; NULL = all do. */
+const char *sim_unknown_subnet(struct world *world, const char *subnets);
+/* All there ever were: groups, services, functions; NULL after the last. */
+struct sim_placed *sim_placed_at(const struct world *world, size_t index);
+/* By its name, which has to exist. */
+struct sim_placed *sim_placed_get(struct world *world, const char *name);
+void sim_replace(char **string, const char *with);
+/* JSON arrays of strings, from and to comma-separated lists. */
+struct json *sim_csv_array(struct arena *arena, const char *csv);
+const char *sim_array_csv(struct arena *arena, const struct json *array);
+/* "page-7" to 7; NULL is 0. False when it is no token of ours. */
+bool sim_page_token(const char *token, size_t *from);
+
+/* world_ecs.c */
+struct sim_ecs *sim_ecs_new(void);
+void sim_ecs_free(struct sim_ecs *ecs);
+void sim_ecs_serve(struct world *world, struct sim_call *call);
+struct sim_placed *sim_ecs_placed(const struct world *world, size_t index);
+void sim_ecs_print(const struct world *world, struct text *out);
+
+/* world_lambda.c */
+struct sim_lambda *sim_lambda_new(void);
+void sim_lambda_free(struct sim_lambda *lambda);
+bool sim_is_lambda(const struct sim_request *request);
+void sim_lambda_label(struct sim_request *request, struct arena *arena);
+void sim_lambda_serve(struct world *world, struct sim_call *call);
+struct sim_placed *sim_lambda_placed(const struct world *world, size_t index);
+void sim_lambda_print(const struct world *world, struct text *out);
+
+/* world_nodes.c */
+struct sim_node *sim_node_find(struct world *world, const char *name);
+void sim_node_forget(struct world *world, const char *name);
+void sim_node_add(struct world *world, const struct world_node *node, const char *instance);
+/* The instances of a group changed: those that are new join some time later. */
+void sim_group_nodes(struct world *world, struct sim_group *group);
+void sim_instance_ends(struct world *world, const struct sim_instance *instance);
+
+/* world_pods.c, world_eviction.c */
+struct sim_pods *sim_pods_new(void);
+void sim_pods_free(struct sim_pods *pods);
+void sim_pods_serve(struct world *world, struct sim_call *call, const char *namespace_, const char *name,
+                    const char *subresource);
+void sim_pods_node_changed(struct world *world, const char *node);
+void sim_pods_node_gone(struct world *world, const char *node);
+/* A pod on that node that a drain waits for; NULL = none. */
+const char *sim_pods_undrained(struct world *world, const char *node);
+void sim_pods_check(struct world *world);
+
 /* world_check.c */
 void sim_check(struct world *world);
-void sim_check_update(struct world *world, struct sim_group *group, const char *after, bool late);
+void sim_check_update(struct world *world, struct sim_placed *placed, const char *after, bool late);
+/* An update that says more than where it is placed: the rest has to be as it is. */
+void sim_check_rest(struct world *world, const struct sim_placed *placed, const char *what, const char *is,
+                    const char *sent, bool late);
+void sim_check_group(struct world *world, const struct sim_group *group, const char *after, bool late);
+void sim_check_eviction(struct world *world, const char *pod, const char *node, bool late);
 void sim_check_submit(struct world *world, const struct sim_request *request);
-const struct json *sim_record_naming(struct world *world, const struct sim_group *group, const char *subnet_id);
+const struct json *sim_record_naming(struct world *world, const struct sim_placed *placed, const char *subnet_id);
 
 #endif

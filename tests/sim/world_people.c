@@ -7,7 +7,25 @@
 
 #define LEASE_RENEW_MS 2000
 
-void world_add_node(struct world *world, const struct world_node *node)
+static const struct json *node_get(struct world *world, const char *name)
+{
+	const struct json *node = sim_kube_object(world, "nodes", name);
+	if (node == NULL)
+		sim_broken(world, "there is no node %s", name);
+	return node;
+}
+
+/* The condition Ready, as its kubelet says or no longer says. */
+static void set_ready(struct arena *arena, struct json *object, bool ready)
+{
+	struct json *condition = json_new_object(arena);
+	json_set_string(condition, "type", "Ready");
+	json_set_string(condition, "status", ready ? "True" : "False");
+	json_set_string(condition, "reason", ready ? "KubeletReady" : "KubeletNotReady");
+	json_add(json_set_array(json_set_object(object, "status"), "conditions"), condition);
+}
+
+void sim_node_add(struct world *world, const struct world_node *node, const char *instance)
 {
 	struct arena *arena = &world->scratch;
 	const char *zone_name = "";
@@ -23,7 +41,7 @@ void world_add_node(struct world *world, const struct world_node *node)
 	json_set_string(labels, "topology.k8s.aws/zone-id", node->zone_id);
 	json_set_string(labels, "topology.kubernetes.io/zone", zone_name);
 	struct json *spec = json_set_object(object, "spec");
-	json_set_string(spec, "providerID", arena_printf(arena, "aws:///%s/i-%s", zone_name, node->name));
+	json_set_string(spec, "providerID", arena_printf(arena, "aws:///%s/%s", zone_name, instance));
 	if (node->unschedulable)
 		json_set_bool(spec, "unschedulable", true);
 	if (node->foreign_taint != NULL) {
@@ -32,8 +50,24 @@ void world_add_node(struct world *world, const struct world_node *node)
 		json_set_string(taint, "effect", "NoSchedule");
 		json_add(json_set_array(spec, "taints"), taint);
 	}
+	set_ready(arena, object, true);
+	sim_node_find(world, node->name)->frozen = false;
 	sim_note(world, "node %s joins", node->name);
 	sim_kube_put(world, "nodes", "", node->name, object);
+}
+
+void world_add_node(struct world *world, const struct world_node *node)
+{
+	sim_node_add(world, node, arena_printf(&world->scratch, "i-%s", node->name));
+}
+
+void world_freeze_node(struct world *world, const char *name)
+{
+	struct json *object = json_copy(&world->scratch, node_get(world, name));
+	sim_note(world, "the kubelet of %s is dead", name);
+	sim_node_find(world, name)->frozen = true;
+	set_ready(&world->scratch, object, false);
+	sim_kube_put(world, "nodes", "", name, object);
 }
 
 void world_delete_node(struct world *world, const char *name)
@@ -53,14 +87,6 @@ static struct json *with_member(struct arena *arena, const struct json *object, 
 		json_set(child, key, value);
 	json_set(copy, parent, child);
 	return copy;
-}
-
-static const struct json *node_get(struct world *world, const char *name)
-{
-	const struct json *node = sim_kube_object(world, "nodes", name);
-	if (node == NULL)
-		sim_broken(world, "there is no node %s", name);
-	return node;
 }
 
 void world_uncordon_node(struct world *world, const char *name)
@@ -203,8 +229,8 @@ void world_join(struct world *world, const char *zone_id, const char *owner)
 	add_owner(world, region, arena_printf(&world->scratch, "zone:%s", zone_id), owner);
 	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++) {
 		const struct json *item = dynamo_item_at(world->dynamo, WORLD_TABLE, i);
-		bool of_group = text_equal(json_get_string(json_get(item, "resourceType"), "S"), "AutoScalingGroup");
-		if (of_group && text_equal(json_get_string(json_get(item, "zoneId"), "S"), zone_id))
+		bool of_node = text_equal(json_get_string(json_get(item, "resourceType"), "S"), "EksNode");
+		if (!of_node && text_equal(json_get_string(json_get(item, "zoneId"), "S"), zone_id))
 			add_owner(world, item, "owners", owner);
 	}
 }
@@ -225,8 +251,9 @@ void world_delete_item(struct world *world, const char *zone_id, const char *res
 	dynamo_delete(world->dynamo, WORLD_TABLE, zone_id, resource_id);
 }
 
-void world_delete_record(struct world *world, const char *zone_id, const char *group)
+void world_delete_record(struct world *world, const char *zone_id, const char *name)
 {
-	sim_group_find(world, group)->forgotten = true;
-	world_delete_item(world, zone_id, world_group_arn(world, group));
+	struct sim_placed *placed = sim_placed_get(world, name);
+	placed->forgotten = true;
+	world_delete_item(world, zone_id, placed->arn);
 }

@@ -9,11 +9,13 @@
 #define OBJECT_MAX_BYTES (8 * 1024 * 1024)
 
 const struct collection sim_collections[COLLECTIONS] = {
-	{"zonalevacuations", "/apis/zonevac.dev/v1alpha1/", "ZonalEvacuation", "zonevac.dev/v1alpha1", false},
-	{"nodes", "/api/v1/", "Node", "v1", false},
-	{"leases", "/apis/coordination.k8s.io/v1/", "Lease", "coordination.k8s.io/v1", true},
-	{"events", "/apis/events.k8s.io/v1/", "Event", "events.k8s.io/v1", true},
-	{"namespaces", "/api/v1/", "Namespace", "v1", false},
+	{"zonalevacuations", "/apis/zonevac.dev/v1alpha1/", "ZonalEvacuation", "zonevac.dev/v1alpha1", false, 0},
+	{"nodes", "/api/v1/", "Node", "v1", false, 0},
+	{"leases", "/apis/coordination.k8s.io/v1/", "Lease", "coordination.k8s.io/v1", true, 0},
+	{"events", "/apis/events.k8s.io/v1/", "Event", "events.k8s.io/v1", true, 0},
+	{"pods", "/api/v1/", "Pod", "v1", true, 0},
+	{"persistentvolumes", "/api/v1/", "PersistentVolume", "v1", false, 2},
+	{"namespaces", "/api/v1/", "Namespace", "v1", false, 0},
 };
 
 struct log_entry {
@@ -195,6 +197,8 @@ void store_put(struct world *world, size_t collection, const char *namespace_, c
 		sim_broken(world, "an object that does not parse: %s", error.message);
 	note_phase(world, object);
 	log_append(world, collection, exists ? "MODIFIED" : "ADDED", text);
+	if (collection == COLLECTION_NODES)
+		sim_pods_node_changed(world, name);
 }
 
 void store_drop(struct world *world, size_t collection, const char *namespace_, const char *name)
@@ -213,6 +217,8 @@ void store_drop(struct world *world, size_t collection, const char *namespace_, 
 	sim_note(world, "%s %s is gone", sim_collections[collection].resource, name);
 	*at = object->next;
 	object_free(object);
+	if (collection == COLLECTION_NODES)
+		sim_pods_node_gone(world, name);
 }
 
 struct object *store_first(const struct world *world, size_t collection)

@@ -12,6 +12,7 @@ struct collection {
 	const char *kind;
 	const char *api_version;
 	bool namespaced;
+	size_t page_max; /* objects on a page of its list; 0 = as many as are asked for */
 };
 
 enum {
@@ -19,6 +20,8 @@ enum {
 	COLLECTION_NODES,
 	COLLECTION_LEASES,
 	COLLECTION_EVENTS,
+	COLLECTION_PODS, /* served by world_pods.c */
+	COLLECTION_VOLUMES,
 	COLLECTION_NAMESPACES,
 	COLLECTIONS
 };

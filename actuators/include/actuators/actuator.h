@@ -34,6 +34,7 @@ struct actuator {
 	/* must: identity. `kind` as in the resource, `service` as in http_request. */
 	const char *kind;
 	const char *service;
+	const char *update_operation; /* "UpdateService": whose quota bounds how many are worked at once */
 
 	/* must: the first questions of discovery, all pages of everything. */
 	void (*survey)(const struct scope *scope, struct arena *arena, struct probes *out);
@@ -56,6 +57,14 @@ struct actuator {
 	              struct arena *arena, struct resources *resources, struct probes *further, struct error *error);
 
 	/*
+	 * may: an error in place of an answer (a cluster deleted since it was listed; a function whose tags may not be read).
+	 * True: it says something of the resources, which are appended, or nothing is there any more. False, or NULL: the
+	 * question failed.
+	 */
+	bool (*excuse)(const struct scope *scope, const struct probe *probe, const struct error *error, struct arena *arena,
+	               struct resources *resources);
+
+	/*
 	 * must: what is to be done with it, selection aside. For VERDICT_CHANGE `out->change.removed` is what to take out
 	 * now and is never all there is. Guards that may be overridden (MANAGED_BY_EKS, OTHER_CLUSTER) are judged last and
 	 * come with that change too.
@@ -66,7 +75,10 @@ struct actuator {
 	enum stand (*compare)(const struct scope *scope, const struct change *change, const struct resource *resource,
 	                      struct arena *arena);
 
-	/* must: is the effect there. *why gets a sentence for PENDING and FAILED. */
+	/*
+	 * must: is the effect there. *why gets a sentence for PENDING and FAILED, and may get one for DONE: what is left all the
+	 * same.
+	 */
 	enum settling (*settled)(const struct scope *scope, const struct change *change, const struct resource *resource,
 	                         enum direction direction, struct arena *arena, const char **why);
 
@@ -83,6 +95,21 @@ struct actuator {
 	 */
 	bool (*carries)(const struct scope *scope, const struct resource *resource, struct arena *arena,
 	                struct change *out);
+
+	/*
+	 * may: what helps it settle, unjournaled and each sent once at the most: evictions of a node's pods. `resource` has its
+	 * load. Each probe's context says what it is about. The answers are not learned from: the next look tells.
+	 */
+	void (*nudge)(const struct scope *scope, const struct change *change, const struct resource *resource,
+	              struct arena *arena, struct probes *out);
+
+	/*
+	 * may: questions about what the change cannot move (published versions of a function that stay in the zone; at recovery,
+	 * those that were published without the subnets). Asked once after it has settled, when nothing else is to be done. The
+	 * answers come through `learn`: the resource, of which only id and remark count.
+	 */
+	void (*remark)(const struct scope *scope, const struct change *change, enum direction direction,
+	               struct arena *arena, struct probes *out);
 };
 
 #endif

@@ -7,6 +7,8 @@
 #include "actuators/actuator.h"
 
 extern const struct actuator auto_scaling_group;
+extern const struct actuator ecs_service;
+extern const struct actuator lambda_function;
 
 /* NULL when there is no such kind. */
 const struct actuator *registry_find(const char *kind);

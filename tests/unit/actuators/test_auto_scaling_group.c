@@ -89,6 +89,8 @@ static void refuses(const char *file, const char *name, enum guard guard, const 
 	cr_expect_eq(decision.guard, guard, "%s", name);
 	cr_assert_not_null(decision.reason, "%s", name);
 	cr_expect_str_eq(decision.reason, reason, "%s", name);
+	if (guard_is_overridable(guard))
+		cr_expect_str_eq(joined(&decision.change.removed), "subnet-0a1", "%s: what overriding it would take", name);
 }
 
 /* web-1 with other subnets. */
@@ -230,40 +232,139 @@ Test(group, refusals)
 	        "outside use1-az1 it has only subnet-0gone, which this account does not show");
 	refuses("aws/groups_page_2.xml", "operated", GUARD_OPERATOR, "only batch.amazonaws.com may change it");
 	refuses("aws/groups_page_2.xml", "going", GUARD_BEING_DELETED, "it is being deleted (Delete in progress)");
-	refuses("aws/groups_page_2.xml", "clustered", GUARD_PLACEMENT_GROUP,
-	        "its placement group tight ties it to its zones");
+	refuses(
+		"aws/groups_page_2.xml", "clustered", GUARD_PLACEMENT_GROUP,
+		"its placement group tight may be of the kind that lies in one zone: no instances in two zones show that it "
+		"is not");
 	refuses("aws/groups_page_2.xml", "zones-only", GUARD_NO_SUBNETS,
 	        "it names zones instead of subnets, so there is no subnet to take out");
-	refuses("aws/groups_page_2.xml", "eks-workers", GUARD_MANAGED_BY_EKS, "EKS manages it as node group workers");
-	refuses("aws/groups_page_2.xml", "staging-nodes", GUARD_OTHER_CLUSTER,
-	        "its tags say that it belongs to the cluster staging");
 }
 
-Test(group, refusals_that_may_be_overridden_come_with_their_change)
+/* The connected cluster is prod, and these are its nodes. */
+static void connect_cluster(void)
 {
-	struct decision eks = plan_of(learn_group("aws/groups_page_2.xml", "eks-workers"));
-	struct decision other = plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes"));
-
-	cr_assert_str_eq(joined(&eks.change.removed), "subnet-0a1");
-	cr_assert_str_eq(joined(&other.change.removed), "subnet-0a1");
+	scope.has_cluster = true;
+	scope.node_instances = list("i-0node1,i-0node2");
 }
 
-Test(group, another_cluster_is_judged_only_where_ours_has_a_name)
+static enum guard guard_of(const char *name)
 {
+	return plan_of(learn_group("aws/groups_clusters.xml", name)).guard;
+}
+
+static void is_changed(const char *name)
+{
+	struct decision decision = plan_of(learn_group("aws/groups_clusters.xml", name));
+
+	cr_expect_eq(decision.verdict, VERDICT_CHANGE, "%s: %s", name, decision.reason);
+	cr_expect_eq(decision.guard, GUARD_NONE, "%s", name);
+	cr_expect_str_eq(joined(&decision.change.removed), "subnet-0a1", "%s", name);
+}
+
+Test(group, without_a_cluster_to_ask_a_cluster_tag_refuses)
+{
+	refuses("aws/groups_clusters.xml", "prod-empty", GUARD_NODES_NOT_DRAINED,
+	        "its tags say that it carries nodes of the cluster prod: taking a subnet out ends instances without asking "
+	        "any PodDisruptionBudget, and the cluster cannot be asked whether they are drained");
+	cr_expect_eq(guard_of("staging-nodes"), GUARD_NODES_NOT_DRAINED);
 	scope.cluster_name = NULL;
-	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).guard, GUARD_NODES_NOT_DRAINED);
+	cr_expect_eq(guard_of("prod-nodes"), GUARD_NODES_NOT_DRAINED);
+	is_changed("untagged-nodes");
+	is_changed("autoscaled");
+}
+
+Test(group, the_cluster_is_told_by_its_nodes_whatever_the_tags_say)
+{
+	connect_cluster();
+	is_changed("prod-empty");
+	is_changed("prod-nodes");
+	is_changed("untagged-nodes");
+	is_changed("misnamed-nodes");
+	is_changed("autoscaled");
+	scope.cluster_name = NULL;
+	is_changed("prod-nodes");
+	is_changed("misnamed-nodes");
+}
+
+Test(group, another_clusters_group_is_refused)
+{
+	connect_cluster();
+	refuses("aws/groups_clusters.xml", "staging-nodes", GUARD_OTHER_CLUSTER,
+	        "its tags say that it belongs to the cluster staging, and no node of this cluster is among its instances");
+	scope.cluster_name = NULL;
+	refuses("aws/groups_clusters.xml", "staging-nodes", GUARD_OTHER_CLUSTER,
+	        "its tags say that it belongs to the cluster staging, and no node of this cluster is among its instances; "
+	        "--cluster-name NAME tells whether it is this one");
+	cr_expect_eq(guard_of("prod-empty"), GUARD_OTHER_CLUSTER, "nothing tells that it is this one");
 	scope.cluster_name = "staging";
-	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "staging-nodes")).guard, GUARD_NODES_NOT_DRAINED,
-	             "its pods would be ended without asking any PodDisruptionBudget");
-	cr_assert_eq(plan_of(learn_group("aws/groups_page_2.xml", "eks-workers")).guard, GUARD_OTHER_CLUSTER,
-	             "overriding ManagedByEks must not hide that it is another cluster's");
+	is_changed("staging-nodes");
+}
+
+Test(group, a_node_group_of_eks_is_refused_with_the_way_out)
+{
+	connect_cluster();
+	refuses(
+		"aws/groups_clusters.xml", "prod-workers", GUARD_MANAGED_BY_EKS,
+		"EKS manages it as node group workers: allow it (guards.allow with guard ManagedByEks), or use an EKS zonal "
+		"shift");
+}
+
+Test(group, who_overrides_the_graver_guard_reads_of_the_node_group)
+{
+	refuses(
+		"aws/groups_clusters.xml", "prod-workers", GUARD_NODES_NOT_DRAINED,
+		"its tags say that it carries nodes of the cluster prod (EKS node group workers): taking a subnet out ends "
+		"instances without asking any PodDisruptionBudget, and the cluster cannot be asked whether they are drained");
+	connect_cluster();
+	refuses("aws/groups_clusters.xml", "staging-workers", GUARD_OTHER_CLUSTER,
+	        "its tags say that it belongs to the cluster staging (EKS node group workers), and no node of this cluster "
+	        "is among its instances");
+}
+
+Test(group, learns_which_instances_lie_in_the_zone)
+{
+	cr_expect_str_eq(joined(&learn_group("aws/groups_deep.xml", "states")->instances), "i-1,i-2,i-6,i-8");
+	cr_expect_str_eq(joined(&learn_group("aws/groups_clusters.xml", "untagged-nodes")->instances), "i-0free");
+	cr_expect_eq(learn_group("aws/groups_clusters.xml", "misnamed-nodes")->instances.count, 0);
+	cr_expect_str_eq(joined(&learn_group("aws/groups_settling.xml", "leaving")->instances), "i-1,i-2,i-3,i-4",
+	                 "by name where an instance has no zone id");
+}
+
+Test(group, learns_which_groups_carry_ecs)
+{
+	cr_assert(learn_group("aws/groups_deep.xml", "ecs-capacity")->carries_ecs, "the tag has no value");
+	cr_assert_not(learn_group("aws/groups_deep.xml", "warm")->carries_ecs);
+}
+
+Test(group, a_warm_pool_is_a_remark)
+{
+	cr_expect_str_eq(
+		learn_group("aws/groups_deep.xml", "warm")->remark,
+		"its warm pool of 3 is not waited for: instances of it may still lie in us-east-1a (aws autoscaling "
+		"describe-warm-pool lists them)");
+	cr_expect_str_eq(learn_group("aws/groups_deep.xml", "warm-unsized")->remark,
+	                 "its warm pool is not waited for: instances of it may still lie in us-east-1a (aws autoscaling "
+	                 "describe-warm-pool lists them)");
+	cr_expect_null(learn_group("aws/groups_deep.xml", "warm-empty")->remark);
+	cr_expect_null(learn_group("aws/groups_deep.xml", "warm-ending")->remark);
+	cr_expect_null(learn_group("aws/groups_deep.xml", "ecs-capacity")->remark);
+	cr_expect_eq(plan_of(learn_group("aws/groups_deep.xml", "warm")).verdict, VERDICT_CHANGE);
+}
+
+Test(group, instances_in_two_zones_acquit_a_placement_group)
+{
+	cr_assert_eq(plan_of(learn_group("aws/groups_deep.xml", "spread")).verdict, VERDICT_CHANGE);
+	cr_assert_eq(plan_of(learn_group("aws/groups_deep.xml", "tight")).guard, GUARD_PLACEMENT_GROUP);
 }
 
 Test(group, last_subnet_is_not_hidden_by_what_may_be_overridden)
 {
 	struct resource resource = *learn_group("aws/groups_page_2.xml", "eks-workers");
 
+	cr_assert_eq(plan_of(&resource).guard, GUARD_NODES_NOT_DRAINED);
 	resource.subnets = list("subnet-0a1,subnet-0a2");
+	cr_assert_eq(plan_of(&resource).guard, GUARD_LAST_SUBNET);
+	connect_cluster();
 	cr_assert_eq(plan_of(&resource).guard, GUARD_LAST_SUBNET);
 }
 
@@ -444,11 +545,39 @@ Test(group, out_is_settled_when_no_instance_is_left_in_the_zone)
 	cr_assert_eq(settles("gone-out", DIRECTION_OUT, "subnet-0a1", &why), SETTLING_DONE);
 	cr_assert_null(why);
 	cr_assert_eq(settles("last-one", DIRECTION_OUT, "subnet-0a1", &why), SETTLING_PENDING);
-	cr_assert_str_eq(why, "1 of its instances is still in us-east-1a (i-1)");
+	cr_assert_str_eq(why,
+	                 "1 of its instances is still in us-east-1a (i-1); elsewhere 0 of the 3 it wants are in service");
 	cr_assert_eq(settles("leaving", DIRECTION_OUT, "subnet-0a1", &why), SETTLING_PENDING);
 	cr_assert_str_eq(why, "4 of its instances are still in us-east-1a (i-1, i-2, i-3, …); "
-	                      "1 protected from scale-in; 1 in Standby; "
+	                      "elsewhere 2 of the 3 it wants are in service; 1 protected from scale-in; 1 in Standby; "
 	                      "1 waiting for a lifecycle hook; suspended: AZRebalance");
+}
+
+static void pends(const char *name, const char *sentence)
+{
+	const char *why = NULL;
+	struct change change = change_of("subnet-0a1", "subnet-0a1,subnet-0b1");
+	const struct resource *resource = learn_group("aws/groups_deep.xml", name);
+
+	cr_expect_eq(group->settled(&scope, &change, resource, DIRECTION_OUT, &arena, &why), SETTLING_PENDING, "%s", name);
+	cr_assert_not_null(why, "%s", name);
+	cr_expect_str_eq(why, sentence, "%s", name);
+}
+
+Test(group, while_out_is_not_settled_it_says_how_far_the_replacements_are)
+{
+	pends("short", "1 of its instances is still in us-east-1a (i-1); elsewhere 0 of the 2 it wants are in service");
+	pends("halfway", "1 of its instances is still in us-east-1a (i-1); elsewhere 1 of the 2 it wants is in service");
+	pends("replaced", "1 of its instances is still in us-east-1a (i-1)");
+	pends("in-units", "1 of its instances is still in us-east-1a (i-1); elsewhere 0 of the 4 it wants are in service");
+	pends("weighted", "1 of its instances is still in us-east-1a (i-1)");
+	pends("in-vcpus", "1 of its instances is still in us-east-1a (i-1)");
+}
+
+Test(group, hooks_hold_instances_that_come_as_well)
+{
+	pends("hooked", "2 of its instances are still in us-east-1a (i-1, i-2); 1 waiting for a lifecycle hook; "
+	                "1 of its warm pool");
 }
 
 Test(group, out_is_not_settled_while_the_configuration_has_it)

@@ -14,8 +14,10 @@ Test(registry, every_kind_is_whole_and_found_by_name)
 		          actuator->plan != NULL);
 		cr_expect(actuator->compare != NULL && actuator->settled != NULL && actuator->update != NULL);
 	}
-	cr_assert_eq(count, 1);
+	cr_assert_eq(count, 3);
 	cr_assert_eq(registry_find("AutoScalingGroup"), &auto_scaling_group);
+	cr_assert_eq(registry_find("EcsService"), &ecs_service);
+	cr_assert_eq(registry_find("LambdaFunction"), &lambda_function);
 	cr_assert_null(registry_find("EksNode"));
 	cr_assert_null(registry_find(NULL));
 }

@@ -29,11 +29,11 @@ static enum error_kind check(const char *service, struct http_response response)
 
 static enum error_kind check_code(const char *service, int status, const char *code)
 {
+	bool json = strcmp(service, "dynamodb") == 0 || strcmp(service, "ecs") == 0;
 	const char *body =
-		strcmp(service, "dynamodb") == 0
-			? arena_printf(&arena, "{\"__type\":\"%s\",\"message\":\"m\"}", code)
-			: arena_printf(&arena, "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
-	                       code);
+		json ? arena_printf(&arena, "{\"__type\":\"%s\",\"message\":\"m\"}", code)
+			 : arena_printf(&arena, "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
+	                        code);
 
 	return check(service, data_text(status, body));
 }
@@ -166,6 +166,11 @@ Test(protocol, codes_decide_before_the_status)
 	cr_expect_eq(check_code("autoscaling", 400, "ValidationError"), ERROR_REJECTED);
 	cr_expect_eq(check_code("autoscaling", 500, "ServiceLinkedRoleFailure"), ERROR_SERVER);
 	cr_expect_eq(check_code("dynamodb", 400, "RequestTimeoutException"), ERROR_SERVER);
+	cr_expect_eq(check_code("ecs", 400, "ClusterNotFoundException"), ERROR_ABSENT);
+	cr_expect_eq(check_code("ecs", 400, "ServiceNotFoundException"), ERROR_ABSENT);
+	cr_expect_eq(check_code("ecs", 400, "ServiceNotActiveException"), ERROR_ABSENT);
+	cr_expect_eq(check_code("ecs", 400, "InvalidParameterException"), ERROR_REJECTED);
+	cr_expect_eq(check_code("ecs", 500, "ServerException"), ERROR_SERVER);
 }
 
 Test(protocol, statuses_decide_where_there_is_no_word)
@@ -225,4 +230,51 @@ Test(protocol, retry_after)
 	http_add_header(&response.headers, &arena, "x-amz-retry-after", "250");
 	check("autoscaling", response);
 	cr_assert_eq(error.retry_after_ms, 250);
+}
+
+Test(protocol, rest_request)
+{
+	struct http_request request;
+	struct json *body = json_new_object(&arena);
+
+	aws_rest_request(&arena, aws_service_find("lambda"), "GetFunction", "GET",
+	                 arena_printf(&arena, "/2015-03-31/functions/%s", text_percent(&arena, "arn:aws:lambda:f/~a b")),
+	                 "Qualifier=7", NULL, &request);
+	cr_assert_str_eq(request.service, "lambda");
+	cr_assert_str_eq(request.operation, "GetFunction");
+	cr_assert_str_eq(request.method, "GET");
+	cr_assert_str_eq(request.path, "/2015-03-31/functions/arn%3Aaws%3Alambda%3Af%2F~a%20b");
+	cr_assert_str_eq(request.query, "Qualifier=7");
+	cr_assert_null(request.body);
+	cr_assert_eq(request.body_length, 0);
+	cr_assert_eq(request.headers.count, 0, "without a body there is no type of one");
+	json_set_string(body, "RevisionId", "r");
+	aws_rest_request(&arena, aws_service_find("lambda"), "UpdateFunctionConfiguration", "PUT", "/p", NULL, body,
+	                 &request);
+	cr_assert_str_eq(request.body, "{\"RevisionId\":\"r\"}");
+	cr_assert_eq(request.body_length, strlen(request.body));
+	cr_assert_null(request.query);
+	cr_assert_str_eq(http_header(&request.headers, "Content-Type"), "application/json");
+	cr_assert_null(http_header(&request.headers, "X-Amz-Target"));
+}
+
+Test(protocol, rest_errors_by_the_header)
+{
+	struct http_response response = data_text(409, "{\"Type\":\"User\",\"message\":\"m\"}");
+
+	http_add_header(&response.headers, &arena, "X-Amzn-Errortype", "ResourceConflictException:http://x.example/y#z");
+	cr_assert_eq(check("lambda", response), ERROR_BUSY);
+	cr_assert_str_eq(error.code, "ResourceConflictException");
+	cr_assert_str_eq(error.message, "lambda answered 409 ResourceConflictException: m");
+	response.headers.at[0].value = "PreconditionFailedException";
+	response.status = 412;
+	cr_assert_eq(check("lambda", response), ERROR_CONFLICT);
+	response.headers.at[0].value = "ServiceException";
+	response.status = 500;
+	cr_assert_eq(check("lambda", response), ERROR_SERVER);
+	response.headers.at[0].value = "ResourceNotFoundException";
+	response.status = 404;
+	cr_assert_eq(check("lambda", response), ERROR_ABSENT);
+	cr_assert_eq(check("lambda", data_text(404, "{\"message\":\"no route\"}")), ERROR_REJECTED,
+	             "a proxy's 404 is no missing function");
 }

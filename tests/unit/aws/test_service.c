@@ -17,7 +17,7 @@ Test(service, table_is_complete_and_found_by_name)
 		             service->protocol == AWS_JSON_1_0 || service->protocol == AWS_JSON_1_1);
 		cr_expect(quota != NULL && quota->rate_per_s > 0 && quota->burst_count >= 1, "%s has no quota", service->name);
 	}
-	cr_assert_eq(count, 4);
+	cr_assert_eq(count, 6);
 	cr_assert_null(aws_service_find("kubernetes"));
 	cr_assert_null(aws_service_find(NULL));
 	cr_assert_null(aws_quota_find("kubernetes", "GET"));
@@ -36,4 +36,38 @@ Test(service, quotas)
 	cr_assert_eq(aws_quota_find("autoscaling", NULL)->rate_per_s, 10);
 	cr_assert_eq(aws_quota_find("dynamodb", "Query")->rate_per_s, 1000);
 	cr_assert_eq(aws_quota_find("sts", "GetCallerIdentity")->rate_per_s, 100);
+}
+
+Test(service, ecs_counts_changes_services_and_clusters_apart)
+{
+	cr_assert_eq(aws_quota_find("ecs", "UpdateService")->rate_per_s, 5);
+	cr_assert_eq(aws_quota_find("ecs", "UpdateService")->burst_count, 50);
+	cr_assert_eq(aws_quota_find("ecs", "ListClusters")->rate_per_s, 20);
+	cr_assert_eq(aws_quota_find("ecs", "ListClusters")->burst_count, 50);
+	cr_assert_eq(aws_quota_find("ecs", "ListServices"), aws_quota_find("ecs", "DescribeServices"));
+	cr_assert_eq(aws_quota_find("ecs", "DescribeServices")->burst_count, 100);
+	cr_assert_neq(aws_quota_find("ecs", "ListServices"), aws_quota_find("ecs", "ListClusters"));
+}
+
+Test(service, lambda_reads_one_function_apart_from_all_else)
+{
+	const struct aws_quota *others = aws_quota_find("lambda", "UpdateFunctionConfiguration");
+
+	cr_assert_eq(aws_quota_find("lambda", "GetFunction")->rate_per_s, 100);
+	cr_assert_leq(others->rate_per_s, 10, "15 a second are shared with the customer's own deployments");
+	cr_assert_leq(others->burst_count, 15);
+	cr_assert_eq(aws_quota_find("lambda", "ListFunctions"), others);
+	cr_assert_eq(aws_quota_find("lambda", "ListAliases"), others);
+}
+
+Test(service, no_two_services_share_a_bucket)
+{
+	for (size_t i = 0; aws_service_at(i) != NULL; i++) {
+		for (size_t k = 0; k < i; k++) {
+			const char *one = aws_quota_find(aws_service_at(i)->name, "Anything")->call_class;
+			const char *other = aws_quota_find(aws_service_at(k)->name, "Anything")->call_class;
+
+			cr_expect_str_neq(one, other);
+		}
+	}
 }

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -230,4 +231,104 @@ Test(delta, join_is_a_then_what_b_has_more)
 	struct string_list joined = delta_join(&a, &b, &arena);
 
 	cr_assert_str_eq(shown(&joined), "a1 b1 a2");
+}
+
+/* What the kinds that have a list of subnets share. */
+
+static struct change change_of(const char *removed, const char *order)
+{
+	return (struct change){.incarnation = "first", .removed = list(removed), .order = list(order)};
+}
+
+static struct resource resource_of(const char *subnets)
+{
+	return (struct resource){.incarnation = "first", .subnets = list(subnets)};
+}
+
+static enum stand stands(const struct change *change, const char *subnets)
+{
+	struct resource resource = resource_of(subnets);
+
+	return delta_compare(&scope, change, &resource, &arena);
+}
+
+static void name_vpcs(void)
+{
+	for (size_t i = 0; i < scope.subnets.count; i++)
+		scope.subnets.at[i].vpc_id = strcmp(scope.subnets.at[i].id, "x") == 0 ? "vpc-2" : "vpc-1";
+}
+
+Test(delta, only_what_the_account_shows_remains)
+{
+	struct string_list mixed = list("gone b1");
+	struct string_list gone = list("gone lost");
+	struct string_list none = {0};
+
+	cr_assert_eq(delta_count_known(&scope, &mixed), 1);
+	cr_assert_eq(delta_count_known(&scope, &none), 0);
+	cr_assert_null(delta_last_reason(&scope, &mixed, &arena));
+	cr_assert_str_eq(delta_last_reason(&scope, &none, &arena), "all its subnets are in az1");
+	cr_assert_str_eq(delta_last_reason(&scope, &gone, &arena),
+	                 "outside az1 it has only gone, lost, which this account does not show");
+}
+
+Test(delta, next_takes_out_and_puts_back_what_still_exists)
+{
+	struct change change = change_of("a1 gone", "a1 b1 b2");
+	struct string_list with = list("b2 a1 b1");
+	struct string_list without = list("b2 b1");
+	struct string_list out = delta_next(&scope, &change, &with, DIRECTION_OUT, &arena);
+	struct string_list back = delta_next(&scope, &change, &without, DIRECTION_BACK, &arena);
+
+	cr_assert_str_eq(shown(&out), "b2 b1");
+	cr_assert_str_eq(shown(&back), "b2 a1 b1", "before b1, its first neighbour");
+}
+
+Test(delta, unsettled_names_what_is_lacking)
+{
+	struct change change = change_of("a1 a2 gone", "a1 a2 b1");
+	struct string_list all = list("a1 b1 a2");
+	struct string_list half = list("b1 a2");
+	struct string_list out = list("b1");
+
+	cr_assert_null(delta_unsettled(&scope, &change, &out, DIRECTION_OUT, &arena));
+	cr_assert_null(delta_unsettled(&scope, &change, &all, DIRECTION_BACK, &arena));
+	cr_assert_str_eq(delta_unsettled(&scope, &change, &all, DIRECTION_OUT, &arena),
+	                 "its configuration still has a1, a2");
+	cr_assert_str_eq(delta_unsettled(&scope, &change, &half, DIRECTION_BACK, &arena),
+	                 "its configuration does not have a1 yet");
+}
+
+Test(delta, compare)
+{
+	struct change change = change_of("a1 a2", "a1 b1 a2");
+	struct change partly = change_of("a1 gone", "a1 b1");
+	struct change vanished = change_of("gone", "gone b1");
+
+	name_vpcs();
+	cr_expect_eq(stands(&change, "b1"), STAND_OUT);
+	cr_expect_eq(stands(&change, "b1 a1"), STAND_OUT, "part of it is still missing");
+	cr_expect_eq(stands(&change, "a2 b1 a1"), STAND_BACK);
+	cr_expect_eq(stands(&partly, "b1 a1"), STAND_BACK, "what no longer exists is not missing");
+	cr_expect_eq(stands(&vanished, "b1"), STAND_GONE);
+	cr_expect_eq(delta_compare(&scope, &change, NULL, &arena), STAND_GONE);
+	cr_expect_eq(stands(&change, ""), STAND_SUPERSEDED, "no subnets at all");
+	cr_expect_eq(stands(&vanished, ""), STAND_SUPERSEDED, "there is nothing to add to");
+	cr_expect_eq(stands(&change, "x"), STAND_SUPERSEDED, "another VPC");
+	cr_expect_eq(stands(&change, "lost x"), STAND_SUPERSEDED, "the first that is known tells the VPC");
+	cr_expect_eq(stands(&change, "lost"), STAND_OUT, "an unknown subnet says nothing about the VPC");
+}
+
+Test(delta, compare_by_incarnation_only_where_both_have_one)
+{
+	struct change change = change_of("a1", "a1 b1");
+	struct resource resource = resource_of("b1");
+
+	resource.incarnation = "second";
+	cr_expect_eq(delta_compare(&scope, &change, &resource, &arena), STAND_SUPERSEDED);
+	resource.incarnation = NULL;
+	cr_expect_eq(delta_compare(&scope, &change, &resource, &arena), STAND_OUT);
+	resource.incarnation = "second";
+	change.incarnation = NULL;
+	cr_expect_eq(delta_compare(&scope, &change, &resource, &arena), STAND_OUT);
 }

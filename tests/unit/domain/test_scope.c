@@ -166,3 +166,52 @@ Test(scope, a_slash_in_a_plain_name_is_a_letter_like_any)
 
 	cr_assert(matches(&selector, &tags, "team/web"));
 }
+
+static const char *owner_by(const char *key, const char *value)
+{
+	struct tags tags = {0};
+
+	tags_add(&tags, &arena, "team", "terraform");
+	tags_add(&tags, &arena, key, value);
+	return tags_owner_sentence(&tags, &arena);
+}
+
+Test(scope, tags_tell_who_manages_a_resource)
+{
+	cr_expect_str_eq(owner_by("aws:cloudformation:stack-name", "web"),
+	                 "its tags say that CloudFormation stack web manages it");
+	cr_expect_str_eq(owner_by("elasticbeanstalk:environment-name", "shop"),
+	                 "its tags say that Elastic Beanstalk environment shop manages it");
+	cr_expect_str_eq(owner_by("eks:nodegroup-name", "workers"), "its tags say that EKS node group workers manages it");
+	cr_expect_str_eq(owner_by("Managed_By", "Pulumi"), "its tags say that Pulumi manages it");
+	cr_expect_str_eq(owner_by("managed-by", "terraform"), "its tags say that terraform manages it");
+	cr_expect_str_eq(owner_by("provisionedBy", "cdktf"), "its tags say that cdktf manages it");
+	cr_expect_str_eq(owner_by("Terraform", "true"), "its tags say that Terraform manages it");
+}
+
+Test(scope, tags_that_name_no_manager_say_nothing)
+{
+	struct tags none = {0};
+
+	cr_expect_null(tags_owner_sentence(&none, &arena));
+	cr_expect_null(owner_by("Name", "managed-by-nobody"));
+	cr_expect_null(owner_by("Terraform", "False"));
+	cr_expect_null(owner_by("ManagedBy", ""));
+	cr_expect_null(owner_by("ManagedByTeam", "web"), "a longer word is another one");
+	cr_expect_null(owner_by("managed", "web"));
+	cr_expect_null(owner_by("aws:cloudformation:stack-name", ""));
+}
+
+Test(scope, a_service_that_manages_counts_before_what_people_write)
+{
+	struct tags tags = {0};
+
+	tags_add(&tags, &arena, "managed-by", "terraform");
+	tags_add(&tags, &arena, "aws:cloudformation:stack-name", "awseb-e-1-stack");
+	cr_expect_str_eq(tags_owner_sentence(&tags, &arena),
+	                 "its tags say that CloudFormation stack awseb-e-1-stack manages it");
+	tags_add(&tags, &arena, "elasticbeanstalk:environment-name", "shop");
+	cr_expect_str_eq(tags_owner_sentence(&tags, &arena),
+	                 "its tags say that Elastic Beanstalk environment shop manages it",
+	                 "the stack is only how Beanstalk does it");
+}

@@ -34,8 +34,13 @@ Test(requeue, an_effect_that_was_refused_at_the_door_is_repeated)
 	cr_assert_eq(requeue.what, REQUEUE_AGAIN);
 	cr_assert(requeue.throttled);
 	cr_assert_geq(requeue.delay_ms, 500);
-	cr_assert_eq(decide(ERROR_BUSY, true, false, 3).what, REQUEUE_AGAIN);
-	cr_assert_eq(decide(ERROR_BUSY, true, false, REQUEUE_PATIENT_MAX).what, REQUEUE_TELL);
+}
+
+Test(requeue, what_a_busy_service_refused_is_built_anew)
+{
+	cr_assert_eq(decide(ERROR_BUSY, true, false, 1).what, REQUEUE_TELL);
+	cr_assert_eq(decide(ERROR_BUSY, false, false, 3).what, REQUEUE_AGAIN);
+	cr_assert_eq(decide(ERROR_BUSY, false, false, REQUEUE_PATIENT_MAX).what, REQUEUE_TELL);
 }
 
 Test(requeue, once_means_once_but_the_limiter_hears_of_it)

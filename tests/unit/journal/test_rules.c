@@ -179,6 +179,8 @@ Test(rules, redo_counts_once)
 	expect(&call, &outcome.record, JOURNAL_ALREADY);
 	expect(&call, &foreign, JOURNAL_NOT_OURS);
 	expect(&call, &restoring, JOURNAL_RESTORING);
+	call.undone_by = 4; /* the service itself put it back */
+	cr_assert_eq(judge(&call, &settled).record.undone_count, 6);
 }
 
 Test(rules, done_is_never_written_twice)

@@ -139,5 +139,6 @@ struct journal_call world_verb(enum journal_verb verb)
 		.attempt = MINE,
 		.now = {NOW_US},
 		.done_state = RECORD_SETTLED,
+		.undone_by = 1,
 	};
 }

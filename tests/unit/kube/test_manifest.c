@@ -128,8 +128,9 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, targets: {kind: EksNode}", "spec.targets: must be a list"},
 		{"zoneId: use1-az1, targets: [EksNode]", "spec.targets[0]: must be an object"},
 		{"zoneId: use1-az1, targets: [{selector: {all: true}}]",
-	     "spec.targets[0].kind: must be EksNode or AutoScalingGroup"},
-		{"zoneId: use1-az1, targets: [{kind: Bucket, selector: {all: true}}]", "spec.targets[0].kind: must be"},
+	     "spec.targets[0].kind: is missing; give EksNode, AutoScalingGroup, EcsService or LambdaFunction"},
+		{"zoneId: use1-az1, targets: [{kind: Bucket, selector: {all: true}}]",
+	     "spec.targets[0].kind: must be one of EksNode, AutoScalingGroup, EcsService, LambdaFunction"},
 		{"zoneId: use1-az1, targets: [{kind: EksNode}]", "spec.targets[0].selector: is missing"},
 		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {}}]", "spec.targets[0].selector: selects nothing"},
 		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: false}}]",
@@ -152,10 +153,11 @@ Test(manifest, bad_specs_are_named_by_their_place)
 	     "selector.exclude.all: no such field here; allowed are matchTags, matchNames"},
 		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}}, {kind: EksNode, selector: {all: true}}]",
 	     "spec.targets[1].kind: EksNode is there twice"},
-		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}, eviction: Drain}]",
-	     "spec.targets[0].eviction: no such field"},
-		{"zoneId: use1-az1, guards: {}, " GOOD_TARGET,
-	     "spec.guards: no such field here; allowed are zoneId, region, mode, targets, pacing"},
+		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}, grace: 1}]",
+	     "spec.targets[0].grace: no such field here; allowed are kind, selector, eviction, drainTimeoutSeconds, "
+	     "onDrainTimeout"},
+		{"zoneId: use1-az1, planHash: x, " GOOD_TARGET,
+	     "spec.planHash: no such field here; allowed are zoneId, region, mode, targets, pacing, guards"},
 		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
 		{"zoneId: use1-az1, pacing: {maxInFlight: 0}, " GOOD_TARGET,
 	     "spec.pacing.maxInFlight: must be a whole number from 1 to 256"},
@@ -170,6 +172,142 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		cr_assert_eq(error.kind, ERROR_INPUT);
 		cr_assert_not_null(strstr(error.message, cases[i].message), "%s: %s", cases[i].spec, error.message);
 	}
+}
+
+static void refused(const char *spec, const char *message)
+{
+	cr_assert_not(read_spec(spec), "%s", spec);
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert_not_null(strstr(error.message, message), "%s: %s", spec, error.message);
+}
+
+Test(manifest, all_kinds_are_known)
+{
+	static const char *const kinds[] = {"EksNode", "AutoScalingGroup", "EcsService", "LambdaFunction"};
+
+	cr_assert(read_spec("zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}}, "
+	                    "{kind: AutoScalingGroup, selector: {all: true}}, {kind: EcsService, selector: {all: true}}, "
+	                    "{kind: LambdaFunction, selector: {all: true}}]"),
+	          "%s", error.message);
+	cr_assert_eq(manifest.target_count, 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_assert_str_eq(manifest.targets[i].kind, kinds[i]);
+}
+
+#define NODES(fields) "zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}, " fields "}]"
+
+Test(manifest, a_node_is_drained_where_nothing_else_is_said)
+{
+	cr_assert(read_spec("zoneId: use1-az1, " GOOD_TARGET));
+	cr_assert_eq(manifest.targets[0].eviction, EVICTION_DRAIN);
+	cr_assert_eq(manifest.targets[0].drain_timeout_s, 900);
+	cr_assert_eq(manifest.targets[0].on_timeout, ON_DRAIN_TIMEOUT_KEEP);
+	cr_assert(read_spec(NODES("eviction: ~, drainTimeoutSeconds: ~, onDrainTimeout: ~")), "%s", error.message);
+	cr_assert_eq(manifest.targets[0].drain_timeout_s, 900);
+}
+
+Test(manifest, evictions_are_read)
+{
+	cr_assert(read_spec(NODES("eviction: Drain, drainTimeoutSeconds: 1, onDrainTimeout: Taint")), "%s", error.message);
+	cr_assert_eq(manifest.targets[0].eviction, EVICTION_DRAIN);
+	cr_assert_eq(manifest.targets[0].drain_timeout_s, 1);
+	cr_assert_eq(manifest.targets[0].on_timeout, ON_DRAIN_TIMEOUT_TAINT);
+	cr_assert(read_spec(NODES("eviction: Taint, drainTimeoutSeconds: 86400, onDrainTimeout: Keep")));
+	cr_assert_eq(manifest.targets[0].eviction, EVICTION_TAINT);
+	cr_assert_eq(manifest.targets[0].drain_timeout_s, 86400);
+	cr_assert_eq(manifest.targets[0].on_timeout, ON_DRAIN_TIMEOUT_KEEP);
+	cr_assert(read_spec(NODES("eviction: None")));
+	cr_assert_eq(manifest.targets[0].eviction, EVICTION_NONE);
+}
+
+Test(manifest, evictions_have_bounds)
+{
+	refused(NODES("eviction: Delete"), "spec.targets[0].eviction: must be one of Drain, Taint, None");
+	refused(NODES("eviction: true"), "spec.targets[0].eviction: must be a string");
+	refused(NODES("eviction: ''"), "spec.targets[0].eviction: must not be empty");
+	refused(NODES("onDrainTimeout: Drain"), "spec.targets[0].onDrainTimeout: must be one of Keep, Taint");
+	refused(NODES("drainTimeoutSeconds: 0"), "drainTimeoutSeconds: must be a whole number from 1 to 86400");
+	refused(NODES("drainTimeoutSeconds: 86401"), "drainTimeoutSeconds: must be a whole number");
+	refused(NODES("drainTimeoutSeconds: '900'"), "drainTimeoutSeconds: must be a whole number");
+	refused(NODES("drainTimeoutSeconds: 0.5"), "drainTimeoutSeconds: must be a whole number");
+}
+
+Test(manifest, only_nodes_have_an_eviction)
+{
+	static const char *const kinds[] = {"AutoScalingGroup", "EcsService", "LambdaFunction"};
+	static const char *const fields[] = {"eviction: Drain", "drainTimeoutSeconds: 900", "onDrainTimeout: Keep"};
+
+	for (size_t i = 0; i < 3; i++) {
+		refused(arena_printf(&arena, "zoneId: use1-az1, targets: [{kind: %s, selector: {all: true}, %s}]", kinds[i],
+		                     fields[i]),
+		        "is for the kind EksNode only");
+	}
+}
+
+#define ALLOW(list) "zoneId: use1-az1, guards: {allow: [" list "]}, " GOOD_TARGET
+
+Test(manifest, allowances_are_read)
+{
+	cr_assert(read_spec(ALLOW("{guard: ManagedByEks, reason: we know, matchNames: ['eks-*', b]}, "
+	                          "{guard: Unreplicated, reason: 'weiß ich'}, {guard: NodesNotDrained, reason: x}, "
+	                          "{guard: OtherCluster, reason: y, matchNames: []}")),
+	          "%s", error.message);
+	cr_assert_eq(manifest.allowance_count, 4);
+	cr_assert_eq(manifest.allowances[0].guard, GUARD_MANAGED_BY_EKS);
+	cr_assert_str_eq(manifest.allowances[0].reason, "we know");
+	cr_assert_eq(manifest.allowances[0].match_names.count, 2);
+	cr_assert_str_eq(manifest.allowances[0].match_names.at[0], "eks-*");
+	cr_assert_eq(manifest.allowances[1].guard, GUARD_UNREPLICATED);
+	cr_assert_eq(manifest.allowances[1].match_names.count, 0);
+	cr_assert_eq(manifest.allowances[2].guard, GUARD_NODES_NOT_DRAINED);
+	cr_assert_eq(manifest.allowances[3].guard, GUARD_OTHER_CLUSTER);
+	cr_assert(read_spec("zoneId: use1-az1, guards: {}, " GOOD_TARGET));
+	cr_assert_eq(manifest.allowance_count, 0);
+	cr_assert(read_spec("zoneId: use1-az1, guards: {allow: ~}, " GOOD_TARGET));
+}
+
+Test(manifest, bad_allowances_are_named_by_their_place)
+{
+	refused(ALLOW("{guard: LastSubnet, reason: x}"),
+	        "spec.guards.allow[0].guard: is no guard that may be overridden; those that may be overridden are "
+	        "ManagedByEks, OtherCluster, NodesNotDrained, Unreplicated");
+	refused(ALLOW("{guard: Nonsense, reason: x}"), "spec.guards.allow[0].guard: is no guard that may");
+	refused(ALLOW("{guard: Unreplicated, reason: x}, {reason: x}"), "spec.guards.allow[1].guard: is missing");
+	refused(ALLOW("{guard: Unreplicated}"), "spec.guards.allow[0].reason: is missing");
+	refused(ALLOW("{guard: Unreplicated, reason: ''}"), "spec.guards.allow[0].reason: must not be empty");
+	refused(ALLOW("{guard: Unreplicated, reason: x, until: y}"),
+	        "spec.guards.allow[0].until: no such field here; allowed are guard, reason, matchNames");
+	refused(ALLOW("{guard: Unreplicated, reason: x, matchNames: a}"), "allow[0].matchNames: must be a list");
+	refused(ALLOW("Unreplicated"), "spec.guards.allow[0]: must be an object");
+	refused("zoneId: use1-az1, guards: {allow: {}}, " GOOD_TARGET, "spec.guards.allow: must be a list");
+	refused("zoneId: use1-az1, guards: {maxNodesPercent: 5}, " GOOD_TARGET,
+	        "spec.guards.maxNodesPercent: no such field here; allowed are allow");
+	refused("zoneId: use1-az1, guards: [], " GOOD_TARGET, "spec.guards: must be an object");
+}
+
+static const char *allow_many(size_t count, const char *letter, size_t letters)
+{
+	struct text spec;
+
+	text_init(&spec, 65536);
+	text_append(&spec, "zoneId: use1-az1, " GOOD_TARGET ", guards: {allow: [");
+	for (size_t i = 0; i < count; i++) {
+		text_append(&spec, "{guard: Unreplicated, reason: '");
+		for (size_t k = 0; k < letters; k++)
+			text_append(&spec, letter);
+		text_append(&spec, "'},");
+	}
+	text_append(&spec, "]}");
+	return text_take(&spec, &arena);
+}
+
+Test(manifest, allowances_are_bounded)
+{
+	cr_assert(read_spec(allow_many(16, "ü", 256)), "%s", error.message);
+	cr_assert_eq(manifest.allowance_count, 16);
+	refused(allow_many(17, "x", 1), "spec.guards.allow: must not have more than 16 entries");
+	refused(allow_many(1, "x", 257), "spec.guards.allow[0].reason: must not be longer than 256 characters");
+	refused(allow_many(1, "x", 1025), "spec.guards.allow[0].reason: must not be longer than 1024 bytes");
 }
 
 Test(manifest, null_members_count_as_absent)
@@ -213,8 +351,8 @@ Test(manifest, the_zone_is_known_even_where_the_rest_is_refused)
 {
 	cr_assert_not(
 		read_yaml("{apiVersion: zonevac.dev/v1alpha1, kind: ZonalEvacuation, metadata: {name: out, uid: u-1}, "
-	              "spec: {zoneId: use1-az1, region: us-east-1, guards: {}, targets: []}}"));
-	cr_assert_not_null(strstr(error.message, "spec.guards"), "%s", error.message);
+	              "spec: {zoneId: use1-az1, region: us-east-1, planHash: x, targets: []}}"));
+	cr_assert_not_null(strstr(error.message, "spec.planHash"), "%s", error.message);
 	cr_assert_str_eq(manifest.zone_id, "use1-az1");
 	cr_assert_str_eq(manifest.region, "us-east-1");
 }

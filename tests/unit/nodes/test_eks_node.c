@@ -10,6 +10,7 @@ static struct resource node;
 static struct decision decision;
 static struct http_request request;
 static struct error error;
+static const char *settled_why;
 
 static void begin(void)
 {
@@ -46,6 +47,7 @@ TestSuite(eks_node, .init = begin, .fini = end);
 	"\\\"node\\\":\\\"n-1\\\",\\\"priorUnschedulable\\\":false}"
 #define MARKED(mark) "\"annotations\":{\"" ANNOTATION "\":\"" mark "\"},"
 #define OURS "{\"key\":\"" ANNOTATION "\",\"value\":\"use1-az1\",\"effect\":\"NoSchedule\"}"
+#define OURS_NO_EXECUTE "{\"key\":\"" ANNOTATION "\",\"value\":\"use1-az1\",\"effect\":\"NoExecute\"}"
 #define FOREIGN \
 	"{\"key\":\"gpu\",\"value\":\"yes\",\"effect\":\"NoExecute\",\"timeAdded\":\"2026-01-02T03:04:05Z\",\"x\":{\"y\":[1,2.50]}}"
 #define PATCH_UID "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"n-1\"}"
@@ -123,7 +125,9 @@ static enum settling settled(enum direction direction)
 	const char *why = NULL;
 	enum settling settling = eks_node.settled(&scope, &change, &node, direction, &arena, &why);
 
-	cr_assert_eq(settling == SETTLING_DONE, why == NULL);
+	if (settling != SETTLING_DONE)
+		cr_assert_not_null(why);
+	settled_why = why;
 	return settling;
 }
 
@@ -193,7 +197,7 @@ Test(eks_node, zone_is_told_by_label_then_name_then_provider)
 	expect_zone("", PROVIDER("aws:///us-east-1/i-1"), false, true);
 	expect_zone("", PROVIDER("aws:///us-east-1aa/i-1"), false, true);
 	expect_zone("", PROVIDER("aws:////i-1"), false, false);
-	expect_zone("", PROVIDER("eks-hybrid:///us-east-1a/x"), false, false);
+	expect_zone("", PROVIDER("eks-hybrid:///us-east-1a/x"), false, true);
 	expect_zone("", "", false, false);
 	scope.zone_name = NULL;
 	expect_zone(ZONE_ID, "", true, true);
@@ -206,6 +210,91 @@ Test(eks_node, fargate_is_left_alone)
 	expect_zone(ZONE_ID ",\"eks.amazonaws.com/compute-type\":\"fargate\"", "", false, true);
 	expect_zone(NAME_A, PROVIDER("aws:///us-east-1a/1234/fargate-ip-10-0-0-1"), false, true);
 	cr_assert_eq(plan(), VERDICT_NOTHING);
+}
+
+Test(eks_node, virtual_and_hybrid_ones_are_left_alone)
+{
+	expect_zone(ZONE_ID ",\"type\":\"virtual-kubelet\"", "", false, true);
+	expect_zone(ZONE_ID ",\"type\":\"spot\"", "", true, true);
+	expect_zone(ZONE_ID, "\"taints\":[{\"key\":\"virtual-kubelet.io/provider\",\"effect\":\"NoSchedule\"}],", false,
+	            true);
+	expect_zone(ZONE_ID, PROVIDER("eks-hybrid:///us-east-1/cluster/mi-1"), false, true);
+	cr_assert_eq(plan(), VERDICT_NOTHING);
+	cr_assert_null(decision.reason);
+}
+
+static void expect_instance(const char *provider, const char *instance)
+{
+	read_node("", "", arena_printf(&arena, "\"providerID\":\"%s\",", provider));
+	if (instance == NULL) {
+		cr_assert_null(eks_node_instance(&node, &arena), "%s", provider);
+		cr_assert_eq(node.instances.count, 0, "%s", provider);
+	} else {
+		cr_assert_str_eq(eks_node_instance(&node, &arena), instance);
+		cr_assert_eq(node.instances.count, 1);
+		cr_assert_str_eq(node.instances.at[0], instance);
+	}
+}
+
+Test(eks_node, instance_is_what_the_provider_id_ends_in)
+{
+	expect_instance("aws:///us-east-1a/i-0abc", "i-0abc");
+	expect_instance("aws:////i-0abc", "i-0abc");
+	expect_instance("i-0abc", "i-0abc");
+	expect_instance("aws:///us-east-1a/fargate-ip-10-0-0-1", NULL);
+	expect_instance("aws:///us-east-1a/", NULL);
+	expect_instance("aws:///i-0abc", NULL);
+	expect_instance("i-0abc/x", NULL);
+	expect_instance("eks-hybrid:///us-east-1/cluster/i-1", NULL);
+	expect_instance("kind://docker/kind/kind-worker", NULL);
+	expect_instance("", NULL);
+	read_node("", "", "");
+	cr_assert_null(eks_node_instance(&node, &arena));
+	cr_assert_eq(node.instances.count, 0);
+}
+
+static void read_object(const char *text)
+{
+	cr_assert(eks_node_read(&arena, "cluster-1", json_parse(&arena, text, strlen(text), &error), &node, &error), "%s",
+	          error.message);
+}
+
+Test(eks_node, readiness_and_age_are_read)
+{
+	read_object("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\"},"
+	            "\"status\":{\"conditions\":[{\"type\":\"DiskPressure\",\"status\":\"False\"},"
+	            "{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+	cr_assert(eks_node_is_ready(&node));
+	cr_assert_str_eq(wallclock_rfc3339(eks_node_created_at(&node), &arena), "2026-01-02T03:04:05Z");
+	read_object("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"creationTimestamp\":\"yesterday\"},"
+	            "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}");
+	cr_assert_not(eks_node_is_ready(&node));
+	cr_assert_eq(eks_node_created_at(&node).us, 0);
+	read_object("{\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}");
+	cr_assert_not(eks_node_is_ready(&node));
+	cr_assert_eq(eks_node_created_at(&node).us, 0);
+}
+
+Test(eks_node, provider_is_told_for_a_person)
+{
+	static const struct {
+		const char *labels;
+		const char *provider;
+	} cases[] = {
+		{"\"karpenter.sh/nodepool\":\"default\"", "NodePool default"},
+		{"\"karpenter.sh/nodepool\":\"general\",\"eks.amazonaws.com/compute-type\":\"auto\"", "NodePool general"},
+		{"\"karpenter.sh/provisioner-name\":\"old\"", "Provisioner old"},
+		{"\"eks.amazonaws.com/nodegroup\":\"web\",\"alpha.eksctl.io/nodegroup-name\":\"x\"", "node group web"},
+		{"\"alpha.eksctl.io/nodegroup-name\":\"self\"", "node group self"},
+		{"\"eks.amazonaws.com/compute-type\":\"auto\"", "EKS Auto Mode"},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		read_node("", cases[i].labels, "");
+		cr_assert_str_eq(eks_node_provider(&node, &arena), cases[i].provider);
+	}
+	read_node("", "\"team\":\"web\",\"karpenter.sh/nodepool\":\"\"", "");
+	cr_assert_null(eks_node_provider(&node, &arena));
 }
 
 Test(eks_node, bare_node_is_tainted_cordoned_and_annotated)
@@ -243,7 +332,10 @@ Test(eks_node, nothing_is_left_to_do)
 {
 	read_in_zone(MARKED(MARK), "\"taints\":[" FOREIGN "," OURS "],\"unschedulable\":true,");
 	cr_assert_eq(plan(), VERDICT_NOTHING);
+	scope.eviction = EVICTION_NONE;
+	cr_assert_eq(plan(), VERDICT_NOTHING);
 	cr_assert_eq(settled(DIRECTION_OUT), SETTLING_DONE);
+	cr_assert_null(settled_why);
 	cr_assert_eq(settled(DIRECTION_BACK), SETTLING_PENDING);
 }
 
@@ -272,6 +364,94 @@ Test(eks_node, another_value_of_our_key_makes_way)
 	                                  ADD_CORDON TEST_TAINTS("[{\"key\":\"" ANNOTATION
 	                                                         "\",\"value\":\"x\",\"effect\":\"NoSchedule\"}]")
 	                                      ADD_TAINTS("[" OURS "]") "]");
+}
+
+#define MARK_AT(at)                                                                                                           \
+	"{\\\"zone\\\":\\\"use1-az1\\\",\\\"owner\\\":\\\"cluster-1\\\",\\\"evacuation\\\":\\\"out\\\",\\\"uid\\\":\\\"ev-1\\\"," \
+	"\\\"node\\\":\\\"n-1\\\",\\\"priorUnschedulable\\\":false,\\\"at\\\":\\\"" at "\\\"}"
+
+static void set_now(const char *now)
+{
+	cr_assert(wallclock_parse(now, &scope.now));
+}
+
+static const char *marked_at(void)
+{
+	return wallclock_rfc3339(eks_node_marked_at(&scope, &node), &arena);
+}
+
+Test(eks_node, annotation_says_when_and_keeps_that)
+{
+	struct change change;
+
+	set_now("2026-01-02T03:04:05Z");
+	read_in_zone("\"annotations\":{},", "");
+	cr_assert_str_eq(marked_at(), "");
+	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("null") ADD_ANNOTATION(MARK_AT("2026-01-02T03:04:05Z"))
+	                                  TEST_CORDON("null") ADD_CORDON TEST_TAINTS("null") ADD_TAINTS("[" OURS "]") "]");
+	read_in_zone(MARKED(MARK_AT("2026-01-01T00:00:00Z")), "");
+	cr_assert_str_eq(marked_at(), "2026-01-01T00:00:00Z");
+	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("\"" MARK_AT("2026-01-01T00:00:00Z") "\"")
+	                                  TEST_TAINTS("null") ADD_TAINTS("[" OURS "]") "]");
+	cr_assert(eks_node.carries(&scope, &node, &arena, &change));
+	cr_assert_str_eq(json_get_string(change.detail, "at"), "2026-01-01T00:00:00Z");
+}
+
+Test(eks_node, annotation_without_a_time_is_one_as_well)
+{
+	read_in_zone(MARKED(MARK), "");
+	cr_assert_eq(eks_node_marked_at(&scope, &node).us, 0);
+	read_in_zone(MARKED(MARK_AT("soon")), "");
+	cr_assert_eq(eks_node_marked_at(&scope, &node).us, 0);
+	read_in_zone(MARKED(MARK_OTHER_ZONE), "");
+	cr_assert_eq(eks_node_marked_at(&scope, &node).us, 0);
+	read_in_zone(MARKED(MARK_AT("2026-01-01T00:00:00Z")), "");
+	scope.zone_id = "use1-az2";
+	cr_assert_eq(eks_node_marked_at(&scope, &node).us, 0, "another zone's time is not this one's");
+}
+
+Test(eks_node, taint_mode_wants_both_effects)
+{
+	scope.eviction = EVICTION_TAINT;
+	read_in_zone("\"annotations\":{},", "\"taints\":[" FOREIGN "],");
+	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("null") ADD_ANNOTATION(MARK) TEST_CORDON("null")
+	                                  ADD_CORDON TEST_TAINTS("[" FOREIGN "]")
+	                                      ADD_TAINTS("[" FOREIGN "," OURS "," OURS_NO_EXECUTE "]") "]");
+	read_in_zone(MARKED(MARK), "\"taints\":[" OURS "," FOREIGN "],");
+	cr_assert_eq(settled(DIRECTION_OUT), SETTLING_PENDING);
+	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("\"" MARK "\"") TEST_TAINTS("[" OURS "," FOREIGN "]")
+	                                  ADD_TAINTS("[" FOREIGN "," OURS "," OURS_NO_EXECUTE "]") "]");
+	read_in_zone(MARKED(MARK), "\"taints\":[" OURS_NO_EXECUTE "],");
+	cr_assert_eq(plan(), VERDICT_CHANGE);
+	read_in_zone(MARKED(MARK), "\"taints\":[" OURS_NO_EXECUTE "," OURS "],");
+	cr_assert_eq(plan(), VERDICT_NOTHING);
+}
+
+Test(eks_node, no_execute_stays_until_recovery)
+{
+	static const enum eviction others[] = {EVICTION_DRAIN, EVICTION_NONE};
+
+	for (size_t i = 0; i < 2; i++) {
+		scope.eviction = others[i];
+		read_in_zone(MARKED(MARK), "\"taints\":[" OURS "," OURS_NO_EXECUTE "],");
+		cr_assert_eq(plan(), VERDICT_NOTHING);
+		read_in_zone(MARKED(MARK), "\"taints\":[" OURS_NO_EXECUTE "],");
+		cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("\"" MARK "\"") TEST_TAINTS("[" OURS_NO_EXECUTE "]")
+		                                  ADD_TAINTS("[" OURS "," OURS_NO_EXECUTE "]") "]");
+	}
+	read_in_zone(MARKED(MARK), "\"taints\":[" OURS "," FOREIGN "," OURS_NO_EXECUTE "],");
+	cr_assert_str_eq(patch_back(), PATCH_UID TEST_TAINTS("[" OURS "," FOREIGN "," OURS_NO_EXECUTE "]") REPLACE_TAINTS(
+									   "[" FOREIGN "]") TEST_ANNOTATION("\"" MARK "\"") REMOVE_ANNOTATION "]");
+}
+
+Test(eks_node, no_execute_alone_is_still_ours)
+{
+	struct change change = {.kind = EKS_NODE_KIND, .incarnation = "n-1"};
+
+	read_in_zone("", "\"taints\":[" OURS_NO_EXECUTE "],");
+	cr_assert_eq(stand("n-1"), STAND_OUT);
+	cr_assert_eq(settled(DIRECTION_BACK), SETTLING_PENDING);
+	cr_assert_str_eq(patch(&change, DIRECTION_BACK), PATCH_UID TEST_TAINTS("[" OURS_NO_EXECUTE "]") REMOVE_TAINTS "]");
 }
 
 Test(eks_node, held_for_another_zone_is_refused)
@@ -376,19 +556,12 @@ Test(eks_node, carries_its_own_journal)
 	cr_assert_str_eq(json_get_string(change.detail, "zone"), "use1-az1");
 }
 
-Test(eks_node, asks_nothing_of_anybody)
+Test(eks_node, survey_asks_nothing_of_anybody)
 {
 	struct probes probes = {0};
-	struct resources resources = {0};
-	struct http_response response = {.status = 200, .body = "{}"};
-	struct probe probe = {0};
 
 	eks_node.survey(&scope, &arena, &probes);
-	eks_node.look(&scope, NULL, 0, &arena, &probes);
 	cr_assert_null(probes.first);
-	cr_assert_not(eks_node.learn(&scope, &probe, &response, &arena, &resources, &probes, &error));
-	cr_assert_eq(error.kind, ERROR_MALFORMED);
-	cr_assert_geq(eks_node.look_max, 5000);
 }
 
 Test(eks_node, one_that_could_not_be_read_is_left_alone)

@@ -1,8 +1,9 @@
 /*
- * Requests and errors of the Query and JSON protocols.
+ * Requests and errors of the Query, JSON and REST-JSON protocols.
  *
  *   query: POST /  Action=UpdateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName=web&VPCZoneIdentifier=subnet-a%2Csubnet-b
  *   json:  POST /  X-Amz-Target: DynamoDB_20120810.Query   {"TableName":…}
+ *   rest:  PUT /2015-03-31/functions/arn%3Aaws%3Alambda%3A…/configuration   {"VpcConfig":…}
  */
 #ifndef AWS_PROTOCOL_H
 #define AWS_PROTOCOL_H
@@ -29,6 +30,13 @@ void query_end(struct query *query);
 /* awsJson: `body` NULL is {}. */
 void aws_json_request(struct arena *arena, const struct aws_service *service, const char *operation,
                       const struct json *body, struct http_request *out);
+
+/*
+ * restJson: `path` and `query` (NULL = none) as they go on the wire; what stands in a label or a value of theirs is encoded
+ * by text_percent, "/" and ":" too. `body` NULL: none is sent.
+ */
+void aws_rest_request(struct arena *arena, const struct aws_service *service, const char *operation, const char *method,
+                      const char *path, const char *query, const struct json *body, struct http_request *out);
 
 /*
  * What kind of answer it is. True for 2xx. Otherwise fills `error` (kind, status, code, request id, message,

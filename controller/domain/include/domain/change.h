@@ -25,7 +25,18 @@ enum guard {
 	GUARD_MANAGED_BY_EKS,
 	GUARD_OTHER_CLUSTER,
 	GUARD_NODES_NOT_DRAINED, /* it carries nodes of a cluster, whose pods would be ended without asking any PodDisruptionBudget */
+	GUARD_NOT_AWSVPC,                        /* its tasks use their instances' network: it has no subnets */
+	GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER, /* it is deployed in a way in which its network cannot be changed */
+	GUARD_TAGS_UNREADABLE,                   /* whether it is selected, or to be left alone, cannot be known */
+	GUARD_UNREPLICATED,                      /* a pod that nobody brings back */
+	GUARDS
 };
+
+/* NULL name, or one that no guard has: GUARD_NONE. */
+enum guard guard_parse(const char *name);
+
+/* May a person override it (guards.allow)? */
+bool guard_is_overridable(enum guard guard);
 
 const char *guard_name(enum guard guard); /* "LastSubnet"; GUARD_NONE is "" */
 
@@ -55,8 +66,13 @@ struct change {
 
 struct decision {
 	enum verdict verdict;
-	enum guard guard;   /* VERDICT_REFUSED */
+	enum guard guard; /* VERDICT_REFUSED */
+	enum guard
+		guard_behind;   /* another one that refuses as well: overriding the first is not enough. NONE = there is none */
 	const char *reason; /* a sentence; NULL when there is nothing to say */
+	const char *wait;   /* VERDICT_CHANGE, but not now: why (an update of somebody else's is under way); NULL = now */
+	/* VERDICT_CHANGE: the service itself put it back and would again (a deployment that was rolled back); NULL = no. */
+	const char *rolled_back;
 	struct change change;
 };
 

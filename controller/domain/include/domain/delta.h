@@ -5,7 +5,7 @@
 #ifndef DOMAIN_DELTA_H
 #define DOMAIN_DELTA_H
 
-#include "domain/scope.h"
+#include "domain/change.h"
 
 /* Split `current` into what lies in the zone and what does not. Order is kept; a repeated id is removed once and kept once. */
 void delta_split(const struct scope *scope, const struct string_list *current, struct arena *arena,
@@ -32,5 +32,32 @@ struct string_list delta_union(const struct string_list *current, const struct s
 
 /* The two joined, first `a` then what `b` has more. */
 struct string_list delta_join(const struct string_list *a, const struct string_list *b, struct arena *arena);
+
+/* How many of `subnets` the account has. */
+size_t delta_count_known(const struct scope *scope, const struct string_list *subnets);
+
+/*
+ * Why what lies elsewhere is not enough to go on with (GUARD_LAST_SUBNET): a sentence, or NULL when it is. A subnet that
+ * the account does not show does not count as one that remains.
+ */
+const char *delta_last_reason(const struct scope *scope, const struct string_list *elsewhere, struct arena *arena);
+
+/*
+ * The list that an update sets: `current` without the change, or with what of it is missing. The caller asserts that it
+ * is not empty.
+ */
+struct string_list delta_next(const struct scope *scope, const struct change *change, const struct string_list *current,
+                              enum direction direction, struct arena *arena);
+
+/* What `current` still lacks of the effect of an update, a sentence; NULL when it reads back as asked. */
+const char *delta_unsettled(const struct scope *scope, const struct change *change, const struct string_list *current,
+                            enum direction direction, struct arena *arena);
+
+/*
+ * Restoring, where a resource with a list of subnets stands; NULL: it is gone. An incarnation that one of the two lacks
+ * tells nothing, nor does a subnet that the account does not show tell the VPC.
+ */
+enum stand delta_compare(const struct scope *scope, const struct change *change, const struct resource *resource,
+                         struct arena *arena);
 
 #endif

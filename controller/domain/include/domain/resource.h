@@ -14,7 +14,12 @@ struct resource {
 	struct string_list names;   /* what selectors match; includes `name` */
 	struct string_list subnets; /* as configured, in their order */
 	struct tags tags;
-	const void *facts; /* the actuator's own, in the same arena */
+	const char *tags_unreadable;  /* NULL; else why: what tags decide is then refused, never assumed */
+	struct string_list instances; /* EC2 instances: a node's own one; of a group those that lie in the zone */
+	const void *facts;            /* the actuator's own, in the same arena */
+	const void *load;             /* what runs on it, from a look of its own: a node's pods. NULL = not looked at */
+	bool carries_ecs;             /* a group whose instances are capacity of an ECS cluster (tag AmazonECSManaged) */
+	const char *remark;           /* what a change of it cannot move, a sentence; NULL = nothing */
 };
 
 struct resources {

@@ -18,10 +18,12 @@ struct engine_settings {
 	bool create_table;
 	bool leader_elect;
 	const char *lease_namespace;
-	const char *identity;     /* unique per process: "<host>_<uuid>" */
-	const char *cluster_name; /* readable, may be NULL */
-	int64_t resync_ms;        /* look again while holding */
-	int64_t poll_ms;          /* look at what is settling */
+	const char *identity;      /* unique per process: "<host>_<uuid>" */
+	const char *cluster_name;  /* readable, may be NULL */
+	const char *pod_namespace; /* of our own pod; NULL outside a cluster */
+	const char *pod_name;
+	int64_t resync_ms; /* look again while holding */
+	int64_t poll_ms;   /* look at what is settling */
 	struct kube_config *kube;
 	const struct aws_environment *environment; /* credentials and endpoints */
 	struct web *web;                           /* NULL = publish nothing */

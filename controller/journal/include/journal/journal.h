@@ -49,9 +49,10 @@ struct journal_call {
 	 * already has a later unanswered_until, are only possible for one who has read it (else NOT_OURS, with the record).
 	 */
 	struct record record;
-	struct string_list removed_old;    /* EXTEND: what must be there */
-	struct string_list removed_new;    /* EXTEND */
-	enum record_state done_state;      /* DONE: RECORD_SETTLED or RECORD_APPLIED */
+	struct string_list removed_old; /* EXTEND: what must be there */
+	struct string_list removed_new; /* EXTEND */
+	enum record_state done_state;   /* DONE: RECORD_SETTLED or RECORD_APPLIED */
+	int64_t undone_by; /* REDO: what is added to `undone`; 1, or more where the service itself would undo it again */
 	struct wallclock unanswered_until; /* DONE, RESTORE: at least so long an update may still land; 0 = no claim */
 };
 

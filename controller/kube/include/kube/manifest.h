@@ -8,15 +8,29 @@
 #define KUBE_MANIFEST_H
 
 #include "base/json.h"
-#include "domain/scope.h"
+#include "domain/change.h"
 
 #define MANIFEST_TARGETS_MAX 16
+#define MANIFEST_ALLOWANCES_MAX 16
 
 enum manifest_mode { MODE_EVACUATE, MODE_PLAN };
+
+enum on_drain_timeout { ON_DRAIN_TIMEOUT_KEEP, ON_DRAIN_TIMEOUT_TAINT };
 
 struct manifest_target {
 	const char *kind;
 	struct selector selector;
+	/* Nodes only. */
+	enum eviction eviction;           /* absent = Drain */
+	int64_t drain_timeout_s;          /* per node, from the time at which it was tainted; absent = 900 */
+	enum on_drain_timeout on_timeout; /* absent = Keep */
+};
+
+/* guards.allow: a person's word that a guard may be overridden for resources of these names (globs). */
+struct allowance {
+	enum guard guard; /* an overridable one */
+	const char *reason;
+	struct string_list match_names; /* empty = all */
 };
 
 struct manifest {
@@ -33,6 +47,8 @@ struct manifest {
 	struct manifest_target targets[MANIFEST_TARGETS_MAX];
 	size_t target_count;
 	int64_t max_in_flight; /* pacing.maxInFlight, default 16 */
+	struct allowance allowances[MANIFEST_ALLOWANCES_MAX];
+	size_t allowance_count;
 };
 
 /* Everything borrowed from `object` or in `arena`. Metadata is filled even when the spec is refused. */

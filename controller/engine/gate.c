@@ -1,0 +1,74 @@
+#include "gate.h"
+
+#include "drain.h"
+#include "evacuation.h"
+#include "nodes/eks_node.h"
+#include "plan.h"
+#include "state.h"
+
+#define EXAMPLES_A_SENTENCE 3
+
+/* Why a node still holds up its group, or NULL. */
+static const char *node_waits(const struct evacuation *evacuation, const struct node_entry *entry)
+{
+	const struct item *item = items_find(&evacuation->items, entry->resource.id);
+
+	if (!item || item->excluded || item->state == ITEM_REFUSED)
+		return "nobody drains it, for it is not selected";
+	if (item->drained || item->state == ITEM_GONE)
+		return NULL;
+	if (drain_has_expired(item->drain))
+		return "it was not drained within its time";
+	return drain_target(evacuation)->eviction == EVICTION_NONE ? "its pods stay, as eviction None says"
+	                                                           : "it is not drained yet";
+}
+
+static const char *nodes_wait(const struct item *item, struct arena *arena)
+{
+	const struct evacuation *evacuation = item->evacuation;
+	struct string_list examples = {0};
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < item->carried.count; i++) {
+		const struct node_entry *entry = cluster_node_of_instance(evacuation->engine, item->carried.at[i]);
+		const char *why = entry ? node_waits(evacuation, entry) : NULL;
+
+		if (!why)
+			continue;
+		if (examples.count < EXAMPLES_A_SENTENCE)
+			string_list_add(&examples, arena, arena_printf(arena, "%s: %s", entry->resource.name, why));
+		waiting++;
+	}
+	if (waiting == 0)
+		return NULL;
+	return arena_printf(arena, "waits for %zu of its nodes (%s%s)", waiting, string_list_join(&examples, arena, "; "),
+	                    waiting > examples.count ? "; …" : "");
+}
+
+static bool services_wait(const struct item *item)
+{
+	const struct evacuation *evacuation = item->evacuation;
+
+	if (!item->carries_ecs || !evacuation->started_at.us ||
+	    wallclock_after_ms(evacuation->started_at, GATE_SERVICES_MS).us <= engine_wall(evacuation->engine).us)
+		return false;
+	for (const struct item *other = evacuation->items.first; other; other = other->next)
+		if (text_equal(other->change.kind, "EcsService") &&
+		    (other->state == ITEM_PLANNED || other->state == ITEM_WAITING || process_running(&other->process)))
+			return true;
+	return false;
+}
+
+const char *gate_waits(const struct item *item, struct arena *arena, enum guard *guard)
+{
+	const char *why = NULL;
+
+	*guard = GUARD_NONE;
+	if (item->carried.count && !plan_allows(item->evacuation, GUARD_NODES_NOT_DRAINED, item->change.name))
+		why = nodes_wait(item, arena);
+	if (why)
+		*guard = GUARD_NODES_NOT_DRAINED;
+	else if (services_wait(item))
+		why = "its instances carry ECS tasks: waits until the services are out";
+	return why;
+}

@@ -1,0 +1,245 @@
+#include "actuators/registry.h"
+#include "change.h"
+#include "drain.h"
+#include "gate.h"
+#include "nodes/eks_node.h"
+#include "plan.h"
+#include "state.h"
+
+/* A single free place is filled after so long. */
+#define BEGIN_EVERY_MS 1000
+
+static bool retry_reached(const struct item *item)
+{
+	return instant_reached(item->retry_at, engine_now(item->evacuation->engine));
+}
+
+static bool wants_out(const struct item *item)
+{
+	return !item->dropped && (item->state == ITEM_PLANNED || item->state == ITEM_WAITING ||
+	                          (item->state == ITEM_FAILED && retry_reached(item)));
+}
+
+/*
+ * How many of a kind may be begun now. No more are between read and update than the service takes updates in a second, or reads would grow stale in
+ * the limiter; and they are begun several at a time, so that one request looks at them together. A slow one holds up nobody: after a second a
+ * single free place is enough. After a start that found something half done it is one at a time until one has finished, so that a crash loop
+ * always gets on.
+ */
+static size_t room(struct evacuation *evacuation, struct lane *lane, const struct actuator *actuator)
+{
+	struct engine *engine = evacuation->engine;
+	size_t all = engine->proved ? (size_t)evacuation->manifest.max_in_flight : 1;
+	size_t max = place_changes_a_second(actuator);
+	struct instant now = engine_now(engine);
+
+	if (evacuation->items.changing >= all)
+		return 0;
+	if (max > all)
+		max = all;
+	if (lane->changing >= max || (max - lane->changing < (max + 1) / 2 && !instant_reached(lane->begin_due, now)))
+		return 0;
+	lane->begin_due = instant_after(now, BEGIN_EVERY_MS);
+	max -= lane->changing;
+	return max < all - evacuation->items.changing ? max : all - evacuation->items.changing;
+}
+
+static void start_changing(struct item *item, enum direction direction, const struct step *first)
+{
+	item->excluded = false;
+	item_start(item, direction, first);
+	item_set_changing(item, true);
+}
+
+/*
+ * A node that is cordoned already and does not say by whom: the journal's copy may know that it was us, so the first look into the journal is waited
+ * for, for a moment and only while AWS answers. Nothing new lands on a cordoned node meanwhile.
+ */
+static bool waits_for_copy(const struct item *item)
+{
+	const struct evacuation *evacuation = item->evacuation;
+	const struct place *place = evacuation->place;
+
+	if (evacuation->facts || evacuation->observe_failures > 0 || !evacuation->engine->have_credentials)
+		return false;
+	if (place && place->table_error.kind != ERROR_NONE)
+		return false;
+	return json_bool(json_get(item->change.detail, "priorUnschedulable"), false) &&
+	       instant_between_ms(evacuation->since, engine_now(evacuation->engine)) < COPY_PATIENCE_MS;
+}
+
+static void forget_drain(struct item *item)
+{
+	drain_stop(item->drain);
+	item->drained = false;
+	item->taint_evicts = false;
+}
+
+static void start_node(struct item *item, bool copies)
+{
+	if (drain_is_due(item))
+		drain_start(item);
+	if (item->excluded) {
+		item->excluded = false;
+		forget_drain(item);
+		item_start(item, DIRECTION_BACK, change_node_back_first);
+	} else if (wants_out(item)) {
+		if (waits_for_copy(item))
+			item_consider_later(item);
+		else
+			item_start(item, DIRECTION_OUT, change_node_out_first);
+	} else if (item->state == ITEM_GONE) { /* its copy is closed, then it is forgotten: nodes come and go */
+		if (!item->has_record)
+			item_drop(item);
+		else if (copies)
+			item_start(item, DIRECTION_BACK, change_node_close_first);
+		else
+			item_consider_later(item);
+	} else if ((item->state == ITEM_SETTLED || item->state == ITEM_APPLIED) && !item->has_record) {
+		if (copies && retry_reached(item))
+			item_start(item, DIRECTION_OUT, change_node_copy_first);
+		else
+			item_consider_later(item);
+	}
+}
+
+/* True when it was begun. */
+static bool start_aws(struct item *item)
+{
+	if (item->excluded && item->has_record)
+		start_changing(item, DIRECTION_BACK, change_restore_first);
+	else if (!wants_out(item))
+		return false;
+	else if (plan_waits(item))
+		item_consider_later(item);
+	else
+		start_changing(item, DIRECTION_OUT, change_evacuate_first);
+	return process_running(&item->process);
+}
+
+/* Go through the lane of a kind as far as there is room. */
+static void start_lane(struct evacuation *evacuation, struct lane *lane, const struct actuator *actuator,
+                       bool (*start)(struct item *item))
+{
+	size_t left = lane->considered.first ? room(evacuation, lane, actuator) : 0;
+	struct item *item;
+
+	while (left > 0 && (item = lane_next_considered(lane)) != NULL)
+		if (!process_running(&item->process) && start(item))
+			left--;
+}
+
+/* Whoever was served first is served last the next time, so that no kind takes all of maxInFlight. */
+static void start_lanes(struct evacuation *evacuation, bool (*start)(struct item *item))
+{
+	struct items *items = &evacuation->items;
+	size_t kinds = 0;
+
+	while (registry_at(kinds))
+		kinds++;
+	items->lane_first = (items->lane_first + 1) % kinds;
+	for (size_t i = 0; i < kinds; i++) {
+		size_t kind = (items->lane_first + i) % kinds;
+
+		start_lane(evacuation, &items->lanes[LANE_NODES + 1 + kind], registry_at(kind), start);
+	}
+}
+
+/* What waits is considered again when something that gates look at has changed. */
+static void consider_gates(struct evacuation *evacuation)
+{
+	uint64_t changed = evacuation->engine->cluster.nodes_changed;
+
+	if (!evacuation->gates_due && evacuation->gates_seen == changed)
+		return;
+	evacuation->gates_due = false;
+	evacuation->gates_seen = changed;
+	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
+		lane_take_later(&evacuation->items.lanes[lane]);
+}
+
+bool plan_waits(struct item *item)
+{
+	struct arena arena;
+	enum guard guard;
+	const char *why;
+
+	arena_init(&arena, "gate", 1u << 20);
+	why = gate_waits(item, &arena, &guard);
+	if (why) {
+		item->guard = guard;
+		item_become(item, ITEM_WAITING, why);
+	}
+	arena_done(&arena);
+	return why != NULL;
+}
+
+void plan_start(struct evacuation *evacuation)
+{
+	struct items *items = &evacuation->items;
+	struct lane *nodes = &items->lanes[LANE_NODES];
+	bool copies = evacuation->place && evacuation->place->table_ready && evacuation->registered;
+	struct item *item;
+
+	items_consider_retries(items, engine_now(evacuation->engine));
+	while ((item = lane_next_considered(nodes)) != NULL)
+		if (!process_running(&item->process))
+			start_node(item, copies);
+	lane_take_later(nodes);
+	consider_gates(evacuation);
+	if (evacuation->registered)
+		start_lanes(evacuation, start_aws);
+}
+
+/* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */
+static void start_node_restore(struct evacuation *evacuation, const struct scope *scope, struct item *item, bool aws)
+{
+	struct node_entry *entry = cluster_node(evacuation->engine, item->change.name);
+	struct change carried;
+
+	forget_drain(item);
+	if (item->state == ITEM_FAILED && !retry_reached(item))
+		return;
+	if (item->state == ITEM_REFUSED && !item->has_record)
+		return;
+	arena_reset(&item->decision_arena);
+	if (entry && entry->resource.id && eks_node.carries(scope, &entry->resource, &item->decision_arena, &carried)) {
+		item_start(item, DIRECTION_BACK, change_node_back_first);
+	} else if (item->has_record) {
+		if (aws)
+			item_start(item, DIRECTION_BACK, change_node_close_first);
+		else
+			item_consider_later(item);
+	} else {
+		item_become(item, entry ? ITEM_RESTORED : ITEM_GONE, entry ? NULL : "the node no longer exists");
+	}
+}
+
+static bool start_restore(struct item *item)
+{
+	if ((!item->has_record && !item->held) || (item->state == ITEM_FAILED && !retry_reached(item)))
+		return false;
+	if (!item_is_in_account(item)) {
+		item_become(item, ITEM_FAILED,
+		            "its ARN is of another account or region than these credentials: it is left alone");
+		return false;
+	}
+	start_changing(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
+	return true;
+}
+
+void plan_start_restores(struct evacuation *evacuation, bool aws)
+{
+	struct items *items = &evacuation->items;
+	struct item *item;
+	struct scope scope;
+
+	items_consider_retries(items, engine_now(evacuation->engine));
+	evacuation_node_scope(evacuation, &scope);
+	while ((item = lane_next_considered(&items->lanes[LANE_NODES])) != NULL)
+		if (!process_running(&item->process))
+			start_node_restore(evacuation, &scope, item, aws);
+	lane_take_later(&items->lanes[LANE_NODES]);
+	if (aws)
+		start_lanes(evacuation, start_restore);
+}
