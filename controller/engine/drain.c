@@ -70,6 +70,12 @@ void drain_scope(const struct item *item, struct scope *out)
 		out->eviction == EVICTION_TAINT || plan_allows(evacuation, GUARD_UNREPLICATED, item->change.name) != NULL;
 }
 
+/* Mode Plan: it only says which pods there are. */
+static bool only_plans(const struct item *item)
+{
+	return item->evacuation->manifest.mode == MODE_PLAN;
+}
+
 /* The node as the watch shows it, with the pods of the last look. False: it is gone, or another one by now, or not ours. */
 static bool node_with_pods(const struct drain *drain, const struct scope *scope, struct resource *out)
 {
@@ -83,6 +89,8 @@ static bool node_with_pods(const struct drain *drain, const struct scope *scope,
 		return false;
 	*out = entry->resource;
 	out->load = drain->pods ? drain->pods->load : NULL;
+	if (only_plans(item))
+		return text_equal(out->incarnation, item->change.incarnation);
 	arena_init(&arena, "carried", DRAIN_ARENA_MAX);
 	ours = eks_node.carries(scope, out, &arena, &carried) && text_equal(carried.incarnation, item->change.incarnation);
 	arena_done(&arena);
@@ -362,6 +370,18 @@ static const struct step *drained(struct drain *drain, const char *why)
 	return NULL;
 }
 
+static const struct step *told_plan(struct drain *drain, const char *why, struct instant now, struct arena *arena)
+{
+	struct item *item = drain->item;
+
+	if (why && item->remark[0])
+		why = arena_printf(arena, "%s; %s", why, item->remark);
+	if (item->state == ITEM_PLANNED)
+		item_become(item, ITEM_PLANNED, why);
+	drain->look_due = instant_after(now, item->evacuation->engine->settings->resync_ms);
+	return &step_look;
+}
+
 static const struct step *judge(struct drain *drain, const struct scope *scope, const struct resource *node,
                                 struct instant now, struct arena *arena)
 {
@@ -370,6 +390,8 @@ static const struct step *judge(struct drain *drain, const struct scope *scope, 
 	bool waited_for;
 
 	remark_bound(drain, scope, node, arena);
+	if (only_plans(item))
+		return told_plan(drain, why, now, arena);
 	if (eks_node_load(scope, node) == 0)
 		return drained(drain, why);
 	judge_time(drain, scope, node);
@@ -448,6 +470,9 @@ bool drain_is_due(const struct item *item)
 {
 	struct scope scope;
 
+	if (only_plans(item))
+		return item->state == ITEM_PLANNED && drain_target(item->evacuation)->eviction != EVICTION_NONE &&
+		       !(item->drain && process_running(&item->drain->process));
 	if (item->drained || (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED) ||
 	    (item->drain && process_running(&item->drain->process)))
 		return false;
@@ -473,7 +498,7 @@ void drain_start(struct item *item)
 	drain->began = engine_wall(engine);
 	drain->expired = false;
 	drain_scope(item, &scope);
-	count(drain, scope.eviction != EVICTION_NONE, true);
+	count(drain, scope.eviction != EVICTION_NONE && !only_plans(item), true);
 	process_start(&drain->process, engine, drain, &step_look, drain_ended);
 }
 

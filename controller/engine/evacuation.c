@@ -235,13 +235,14 @@ void evacuation_turn(struct evacuation *evacuation)
 struct instant evacuation_due(const struct evacuation *evacuation, struct instant otherwise)
 {
 	struct instant now = engine_now(evacuation->engine);
-	struct instant times[] = {instant_after(evacuation->since, COPY_PATIENCE_MS),
-	                          evacuation->items.draining ? evacuation->volumes.due : otherwise,
-	                          evacuation->observe_due,
-	                          evacuation->status_due,
-	                          evacuation->finalizer_due,
-	                          evacuation->registration_due,
-	                          evacuation->place ? evacuation->place->table_due : otherwise};
+	struct instant times[] = {
+		instant_after(evacuation->since, COPY_PATIENCE_MS),
+		evacuation->items.draining || evacuation->manifest.mode == MODE_PLAN ? evacuation->volumes.due : otherwise,
+		evacuation->observe_due,
+		evacuation->status_due,
+		evacuation->finalizer_due,
+		evacuation->registration_due,
+		evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
 	struct instant retry = evacuation->items.retry_due;
 

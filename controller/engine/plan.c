@@ -119,8 +119,10 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		break;
 	case VERDICT_CHANGE:
 	case VERDICT_JOIN:
-		if (item->state != ITEM_RIVAL && item->state != ITEM_FAILED)
+		if (item->state != ITEM_RIVAL && item->state != ITEM_FAILED && item->state != ITEM_PLANNED &&
+		    item->state != ITEM_WAITING)
 			item_become(item, ITEM_PLANNED, NULL);
+		item_consider(item);
 		break;
 	}
 }

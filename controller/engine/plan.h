@@ -53,6 +53,9 @@ bool plan_needs_finalizer(const struct evacuation *evacuation);
  */
 void plan_start(struct evacuation *evacuation);
 
+/* Mode Plan: nothing begins, but nodes say which pods they would lose, and groups for which nodes they would wait. */
+void plan_tell(struct evacuation *evacuation);
+
 /* The same for putting back; `aws` false: nodes only. */
 void plan_start_restores(struct evacuation *evacuation, bool aws);
 

@@ -191,6 +191,31 @@ void plan_start(struct evacuation *evacuation)
 		start_lanes(evacuation, start_aws);
 }
 
+static void tell_gate(struct item *item)
+{
+	struct arena arena;
+	enum guard guard;
+
+	if (item->state != ITEM_PLANNED)
+		return;
+	arena_init(&arena, "gate", 1u << 20);
+	item_become(item, ITEM_PLANNED, gate_waits(item, &arena, &guard));
+	arena_done(&arena);
+}
+
+void plan_tell(struct evacuation *evacuation)
+{
+	struct items *items = &evacuation->items;
+	struct item *item;
+
+	while ((item = lane_next_considered(&items->lanes[LANE_NODES])) != NULL)
+		if (drain_is_due(item))
+			drain_start(item);
+	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
+		while ((item = lane_next_considered(&items->lanes[lane])) != NULL)
+			tell_gate(item);
+}
+
 /* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */
 static void start_node_restore(struct evacuation *evacuation, const struct scope *scope, struct item *item, bool aws)
 {

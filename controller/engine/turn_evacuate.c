@@ -29,6 +29,8 @@ static void turn_plan_only(struct evacuation *evacuation)
 	turn_observe(evacuation, evacuation->place->table_ready);
 	turn_tell_observation(evacuation);
 	plan_take_nodes(evacuation);
+	plan_tell(evacuation);
+	volumes_turn(evacuation);
 	if (evacuation->facts)
 		evacuation->phase = PHASE_PLANNED;
 }

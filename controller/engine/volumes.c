@@ -77,7 +77,7 @@ void volumes_turn(struct evacuation *evacuation)
 {
 	struct volumes *volumes = &evacuation->volumes;
 
-	if (volumes->exchange || evacuation->items.draining == 0 ||
+	if (volumes->exchange || (evacuation->items.draining == 0 && evacuation->manifest.mode != MODE_PLAN) ||
 	    !instant_reached(volumes->due, engine_now(evacuation->engine)))
 		return;
 	arena_reset(&volumes->reading_arena);

@@ -422,3 +422,44 @@ Test(drain, recovery_stops_a_drain)
 	cr_assert_eq(world_calls(run.world, "POST pods/eviction"), tries);
 	run_assert_as_before(&run, before, "restored");
 }
+
+/* Mode Plan. */
+
+static bool planned_with_pods(struct run *at)
+{
+	(void)at;
+	return strstr(reason_of("node-a1"), "pods to go") != NULL;
+}
+
+Test(drain, a_plan_says_which_pods_would_go_and_what_would_wait)
+{
+	const char *node = add_node_group();
+	const char *before = world_fingerprint(run.world, &arena);
+	run.targets = NODES_AND_GROUPS("");
+	world_add_volume(run.world, "default/data-db-0", "use1-az1");
+	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	add_pod("alone", "node-a1", NULL, NULL);
+	world_add_pod(run.world, &(struct world_pod){.namespace_ = "default",
+	                                             .name = "db-0",
+	                                             .node = "node-a1",
+	                                             .owner_kind = "StatefulSet",
+	                                             .owner = "db",
+	                                             .claim = "data-db-0"});
+	add_pod("web-2", node, "ReplicaSet", "web");
+	run_evacuate(&run, "out", "use1-az1", "Plan");
+	run_must(&run, planned_with_pods, 5 * MINUTE_MS, "planned");
+	run_for(&run, 10 * MINUTE_MS);
+	assert_reason("node-a1", "2 pods to go");
+	assert_reason("node-a1", "1 pod without a controller stays (default/alone)");
+	assert_reason("node-a1", "Pending until recovery (default/db-0)");
+	assert_reason("workers", "waits for 2 of its nodes");
+	cr_assert_str_eq(state_of("workers"), "Planned");
+	cr_assert_str_eq(world_phase(run.world, "out"), "Planned");
+	cr_assert_eq(world_evictions(run.world), 0);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
+	cr_assert_eq(world_pods_on(run.world, node), 0);
+	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-b1");
+	run_restore(&run);
+	run_assert_as_before(&run, before, "restored");
+}
