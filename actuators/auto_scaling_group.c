@@ -343,13 +343,6 @@ static bool spans_zones(const struct group *group)
 	return false;
 }
 
-static void refuse(struct decision *out, enum guard guard, const char *reason)
-{
-	out->verdict = VERDICT_REFUSED;
-	out->guard = guard;
-	out->reason = reason;
-}
-
 /* What nobody may override. */
 static void guard_for_good(const struct scope *scope, const struct resource *resource,
                            const struct string_list *elsewhere, struct arena *arena, struct decision *out)
@@ -358,15 +351,15 @@ static void guard_for_good(const struct scope *scope, const struct resource *res
 	const char *last = delta_last_reason(scope, elsewhere, arena);
 
 	if (group->status != NULL)
-		refuse(out, GUARD_BEING_DELETED, arena_printf(arena, "it is being deleted (%s)", group->status));
+		decision_refuse(out, GUARD_BEING_DELETED, arena_printf(arena, "it is being deleted (%s)", group->status));
 	else if (group->operator_name != NULL)
-		refuse(out, GUARD_OPERATOR, arena_printf(arena, "only %s may change it", group->operator_name));
+		decision_refuse(out, GUARD_OPERATOR, arena_printf(arena, "only %s may change it", group->operator_name));
 	else if (resource->subnets.count == 0)
-		refuse(out, GUARD_NO_SUBNETS, "it names zones instead of subnets, so there is no subnet to take out");
+		decision_refuse(out, GUARD_NO_SUBNETS, "it names zones instead of subnets, so there is no subnet to take out");
 	else if (last != NULL)
-		refuse(out, GUARD_LAST_SUBNET, last);
+		decision_refuse(out, GUARD_LAST_SUBNET, last);
 	else if (group->placement_group != NULL && !spans_zones(group) && !scope_holds(scope, resource->id))
-		refuse(
+		decision_refuse(
 			out, GUARD_PLACEMENT_GROUP,
 			arena_printf(arena,
 		                 "its placement group %s may be of the kind that lies in one zone: no instances in two zones "
@@ -407,15 +400,16 @@ static void guard_cluster(const struct scope *scope, const struct resource *reso
 	const char *managed = node_group != NULL ? arena_printf(arena, " (EKS node group %s)", node_group) : "";
 
 	if (any != NULL && !scope->has_cluster)
-		refuse(out, GUARD_NODES_NOT_DRAINED, unasked_sentence(any, managed, arena));
+		decision_refuse(out, GUARD_NODES_NOT_DRAINED, unasked_sentence(any, managed, arena));
 	else if (other != NULL && !carries_nodes(scope, group_of(resource)))
-		refuse(out, GUARD_OTHER_CLUSTER, other_sentence(scope, other, managed, arena));
+		decision_refuse(out, GUARD_OTHER_CLUSTER, other_sentence(scope, other, managed, arena));
 	else if (node_group != NULL)
-		refuse(out, GUARD_MANAGED_BY_EKS,
-		       arena_printf(arena,
-		                    "EKS manages it as node group %s: allow it (guards.allow with guard ManagedByEks), or use "
-		                    "an EKS zonal shift",
-		                    node_group));
+		decision_refuse(
+			out, GUARD_MANAGED_BY_EKS,
+			arena_printf(arena,
+		                 "EKS manages it as node group %s: allow it (guards.allow with guard ManagedByEks), or use "
+		                 "an EKS zonal shift",
+		                 node_group));
 	if (node_group != NULL && out->guard != GUARD_MANAGED_BY_EKS)
 		out->guard_behind = GUARD_MANAGED_BY_EKS;
 }

@@ -13,19 +13,6 @@ static const char *or_else(const char *text, const char *otherwise)
 	return text != NULL && text[0] != '\0' ? text : otherwise;
 }
 
-static const char *copied(const struct json *object, const char *path, struct arena *arena)
-{
-	return arena_string(arena, or_else(json_path_string(object, path), NULL));
-}
-
-bool ecs_read_list(const struct json *json, struct arena *arena, struct string_list *out)
-{
-	struct string_list found = json_strings(json, arena);
-
-	*out = string_list_copy(&found, arena);
-	return json_type(json) == JSON_ARRAY && found.count == json_count(json);
-}
-
 static bool is_absent_or(const struct json *json, enum json_type type)
 {
 	return json_type(json) == JSON_NULL || json_type(json) == type;
@@ -42,9 +29,9 @@ static bool read_network(const struct json *json, struct arena *arena, struct se
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: networkConfiguration of %s is no object", out->id);
 	if (json_type(vpc) == JSON_NULL)
 		return true;
-	if (!ecs_read_list(json_get(vpc, "subnets"), arena, &out->subnets))
+	if (!answer_strings(json_get(vpc, "subnets"), arena, &out->subnets))
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: the subnets of %s are no list of strings", out->id);
-	if (json_get(vpc, "securityGroups") != NULL && !ecs_read_list(json_get(vpc, "securityGroups"), arena, &groups))
+	if (json_get(vpc, "securityGroups") != NULL && !answer_strings(json_get(vpc, "securityGroups"), arena, &groups))
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: the securityGroups of %s are no list of strings",
 		                 out->id);
 	if (!is_absent_or(json_get(vpc, "assignPublicIp"), JSON_STRING))
@@ -61,7 +48,8 @@ static void add_task_sets(const struct json *json, struct arena *arena, struct r
 	for (size_t i = 0; i < json_count(sets); i++) {
 		struct string_list subnets;
 
-		ecs_read_list(json_path(json_at(sets, i), "networkConfiguration.awsvpcConfiguration.subnets"), arena, &subnets);
+		answer_strings(json_path(json_at(sets, i), "networkConfiguration.awsvpcConfiguration.subnets"), arena,
+		               &subnets);
 		out->subnets = delta_join(&out->subnets, &subnets, arena);
 	}
 }
@@ -71,8 +59,8 @@ static bool read_tags(const struct json *tags, struct arena *arena, struct resou
 	if (!is_absent_or(tags, JSON_ARRAY))
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: the tags of %s are no list", out->id);
 	for (size_t i = 0; i < json_count(tags); i++) {
-		const char *key = copied(json_at(tags, i), "key", arena);
-		const char *value = copied(json_at(tags, i), "value", arena);
+		const char *key = answer_copy(json_at(tags, i), "key", arena);
+		const char *value = answer_copy(json_at(tags, i), "value", arena);
 
 		if (key == NULL)
 			return error_set(error, ERROR_MALFORMED, "DescribeServices: a tag of %s has no key", out->id);
@@ -90,15 +78,15 @@ static void read_deployments(const struct json *list, struct arena *arena, struc
 		struct deployment *out = &service->deployments[i];
 
 		*out = (struct deployment){
-			.id = or_else(copied(json, "id", arena), "(no id)"),
-			.status = copied(json, "status", arena),
-			.rollout_state = copied(json, "rolloutState", arena),
-			.reason = copied(json, "rolloutStateReason", arena),
+			.id = or_else(answer_copy(json, "id", arena), "(no id)"),
+			.status = answer_copy(json, "status", arena),
+			.rollout_state = answer_copy(json, "rolloutState", arena),
+			.reason = answer_copy(json, "rolloutStateReason", arena),
 			.desired_count = json_integer(json_get(json, "desiredCount"), 0),
 			.running_count = json_integer(json_get(json, "runningCount"), 0),
 			.failed_count = json_integer(json_get(json, "failedTasks"), 0),
 		};
-		ecs_read_list(json_path(json, "networkConfiguration.awsvpcConfiguration.subnets"), arena, &out->subnets);
+		answer_strings(json_path(json, "networkConfiguration.awsvpcConfiguration.subnets"), arena, &out->subnets);
 	}
 }
 
@@ -145,13 +133,14 @@ static struct service *read_facts(const struct json *json, struct arena *arena)
 {
 	struct service *service = ARENA_NEW(arena, struct service);
 
-	service->cluster = copied(json, "clusterArn", arena);
-	service->status = or_else(copied(json, "status", arena), "ACTIVE");
-	service->launch_type = copied(json, "launchType", arena);
-	service->controller = or_else(copied(json, "deploymentController.type", arena), "ECS");
-	service->strategy = or_else(copied(json, "deploymentConfiguration.strategy", arena), "ROLLING");
-	service->management = copied(json, "resourceManagementType", arena);
+	service->cluster = answer_copy(json, "clusterArn", arena);
+	service->status = or_else(answer_copy(json, "status", arena), "ACTIVE");
+	service->launch_type = answer_copy(json, "launchType", arena);
+	service->controller = or_else(answer_copy(json, "deploymentController.type", arena), "ECS");
+	service->strategy = or_else(answer_copy(json, "deploymentConfiguration.strategy", arena), "ROLLING");
+	service->management = answer_copy(json, "resourceManagementType", arena);
 	service->last_trouble = read_trouble(json, arena);
+	service->daemon = text_equal(json_get_string(json, "schedulingStrategy"), "DAEMON");
 	service->desired_count = json_integer(json_get(json, "desiredCount"), 0);
 	service->running_count = json_integer(json_get(json, "runningCount"), 0);
 	service->pending_count = json_integer(json_get(json, "pendingCount"), 0);
@@ -159,11 +148,17 @@ static struct service *read_facts(const struct json *json, struct arena *arena)
 	return service;
 }
 
-static const char *cluster_name(const char *arn)
+/* Of a cluster or a service. */
+static const char *name_of(const char *arn)
 {
 	const char *slash = strrchr(arn, '/');
 
 	return slash != NULL ? slash + 1 : arn;
+}
+
+static const char *qualified(const char *cluster, const char *name, struct arena *arena)
+{
+	return arena_printf(arena, "%s/%s", name_of(cluster), name);
 }
 
 static bool read_service(const struct json *json, struct arena *arena, struct resource *out, struct error *error)
@@ -172,19 +167,19 @@ static bool read_service(const struct json *json, struct arena *arena, struct re
 	struct service *service;
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		if (or_else(json_get_string(json, needed[i]), NULL) == NULL)
+		if (answer_text(json, needed[i]) == NULL)
 			return error_set(error, ERROR_MALFORMED, "DescribeServices: a service of the answer has no %s", needed[i]);
 	}
 	service = read_facts(json, arena);
 	*out = (struct resource){
 		.kind = ECS_SERVICE_KIND,
-		.id = copied(json, "serviceArn", arena),
-		.name = copied(json, "serviceName", arena),
+		.id = answer_copy(json, "serviceArn", arena),
+		.name = answer_copy(json, "serviceName", arena),
 		.incarnation = read_incarnation(json, arena),
 		.facts = service,
 	};
 	string_list_add(&out->names, arena, out->name);
-	string_list_add(&out->names, arena, arena_printf(arena, "%s/%s", cluster_name(service->cluster), out->name));
+	string_list_add(&out->names, arena, qualified(service->cluster, out->name, arena));
 	if (!read_network(json, arena, service, out, error) || !read_tags(json_get(json, "tags"), arena, out, error))
 		return false;
 	if (strcmp(service->controller, "ECS") != 0)
@@ -192,32 +187,77 @@ static bool read_service(const struct json *json, struct arena *arena, struct re
 	return true;
 }
 
+void ecs_add_unread_service(const struct ecs_question *question, const char *arn, const char *why, struct arena *arena,
+                            struct resources *resources)
+{
+	struct resource *added = resources_add(resources, arena);
+
+	*added = (struct resource){.kind = ECS_SERVICE_KIND, .id = arn, .name = name_of(arn), .tags_unreadable = why};
+	string_list_add(&added->names, arena, added->name);
+	string_list_add(&added->names, arena, qualified(question->cluster, added->name, arena));
+}
+
+void ecs_add_unread_cluster(const struct ecs_question *question, const char *why, struct arena *arena,
+                            struct resources *resources)
+{
+	struct resource *added = resources_add(resources, arena);
+
+	*added = (struct resource){.kind = ECS_SERVICE_KIND, .id = question->cluster, .tags_unreadable = why};
+	added->name = qualified(question->cluster, "*", arena);
+	string_list_add(&added->names, arena, added->name);
+}
+
+/* The service asked of that a failure names, whichever form of its ARN it has. */
+static const char *asked_service(const struct ecs_question *question, const char *arn)
+{
+	for (size_t i = 0; arn != NULL && i < question->services.count; i++) {
+		if (strcmp(name_of(question->services.at[i]), name_of(arn)) == 0)
+			return question->services.at[i];
+	}
+	return NULL;
+}
+
 /* A service that is not there is a failure of a good answer. */
-static bool hear_failures(const struct json *failures, struct error *error)
+static bool hear_failure(const struct ecs_question *question, const struct json *failure, struct arena *arena,
+                         struct resources *heard, struct error *error)
+{
+	const char *arn = answer_text(failure, "arn");
+	const char *reason = or_else(answer_text(failure, "reason"), "no reason is told");
+	const char *detail = answer_text(failure, "detail");
+	const char *asked = asked_service(question, arn);
+
+	if (strcmp(reason, "MISSING") == 0)
+		return true;
+	if (detail != NULL)
+		reason = arena_printf(arena, "%s: %s", reason, detail);
+	if (!question->survey || asked == NULL)
+		return error_set(error, ERROR_REJECTED, "DescribeServices: ecs does not describe %s: %s",
+		                 or_else(arn, "a service"), reason);
+	ecs_add_unread_service(question, asked, arena_printf(arena, "ECS does not describe it: %s", reason), arena, heard);
+	return true;
+}
+
+static bool hear_failures(const struct ecs_question *question, const struct json *failures, struct arena *arena,
+                          struct resources *heard, struct error *error)
 {
 	if (!is_absent_or(failures, JSON_ARRAY))
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: the failures of the answer are no list");
 	for (size_t i = 0; i < json_count(failures); i++) {
-		const struct json *failure = json_at(failures, i);
-		const char *reason = or_else(json_get_string(failure, "reason"), "no reason is told");
-		const char *detail = or_else(json_get_string(failure, "detail"), NULL);
-
-		if (strcmp(reason, "MISSING") != 0)
-			return error_set(error, ERROR_REJECTED, "DescribeServices: ecs does not describe %s: %s%s%s",
-			                 or_else(json_get_string(failure, "arn"), "a service"), reason, detail != NULL ? ": " : "",
-			                 detail != NULL ? detail : "");
+		if (!hear_failure(question, json_at(failures, i), arena, heard, error))
+			return false;
 	}
 	return true;
 }
 
-bool ecs_hear_services(const struct json *body, struct arena *arena, struct resources *resources, struct error *error)
+bool ecs_hear_services(const struct ecs_question *question, const struct json *body, struct arena *arena,
+                       struct resources *resources, struct error *error)
 {
 	const struct json *services = json_get(body, "services");
 	struct resources heard = {0};
 
 	if (json_type(services) != JSON_ARRAY)
 		return error_set(error, ERROR_MALFORMED, "DescribeServices: the answer has no list of services");
-	if (!hear_failures(json_get(body, "failures"), error))
+	if (!hear_failures(question, json_get(body, "failures"), arena, &heard, error))
 		return false;
 	for (size_t i = 0; i < json_count(services); i++) {
 		struct resource found;

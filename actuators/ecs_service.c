@@ -23,15 +23,8 @@
 #define SERVICE "ecs"
 #define ENTRIES_A_PAGE 100
 #define SERVICES_A_LOOK 10
-#define ANSWER_ARENA_MAX (1024 * 1024)
 
 enum step { STEP_CLUSTERS, STEP_SERVICES, STEP_DESCRIBE };
-
-/* What a probe is about. */
-struct question {
-	const char *cluster; /* ARN or name; NULL for STEP_CLUSTERS */
-	struct string_list services;
-};
 
 static const struct service *service_of(const struct resource *resource)
 {
@@ -40,7 +33,7 @@ static const struct service *service_of(const struct resource *resource)
 
 /* Questions. */
 
-static void ask(struct probe *probe, enum step step, const struct question *question, const char *operation,
+static void ask(struct probe *probe, enum step step, const struct ecs_question *question, const char *operation,
                 const struct json *body, struct arena *arena)
 {
 	probe->step = (int)step;
@@ -54,10 +47,11 @@ static void ask_clusters(const char *token, struct arena *arena, struct probes *
 
 	json_set_integer(body, "maxResults", ENTRIES_A_PAGE);
 	json_set_string(body, "nextToken", token);
-	ask(probes_add(out, arena), STEP_CLUSTERS, ARENA_NEW(arena, struct question), "ListClusters", body, arena);
+	ask(probes_add(out, arena), STEP_CLUSTERS, ARENA_NEW(arena, struct ecs_question), "ListClusters", body, arena);
 }
 
-static void ask_services(const struct question *question, const char *token, struct arena *arena, struct probes *out)
+static void ask_services(const struct ecs_question *question, const char *token, struct arena *arena,
+                         struct probes *out)
 {
 	struct json *body = json_new_object(arena);
 
@@ -67,7 +61,7 @@ static void ask_services(const struct question *question, const char *token, str
 	ask(probes_add(out, arena), STEP_SERVICES, question, "ListServices", body, arena);
 }
 
-static void ask_description(const struct question *question, struct arena *arena, struct probes *out)
+static void ask_description(const struct ecs_question *question, struct arena *arena, struct probes *out)
 {
 	struct json *body = json_new_object(arena);
 
@@ -78,11 +72,12 @@ static void ask_description(const struct question *question, struct arena *arena
 	ask(probes_add(out, arena), STEP_DESCRIBE, question, "DescribeServices", body, arena);
 }
 
-static struct question *question_new(const char *cluster, struct arena *arena)
+static struct ecs_question *question_new(const char *cluster, bool survey, struct arena *arena)
 {
-	struct question *question = ARENA_NEW(arena, struct question);
+	struct ecs_question *question = ARENA_NEW(arena, struct ecs_question);
 
 	question->cluster = cluster;
+	question->survey = survey;
 	return question;
 }
 
@@ -92,13 +87,25 @@ static void service_survey(const struct scope *scope, struct arena *arena, struc
 	ask_clusters(NULL, arena, out);
 }
 
-/* The record keeps the cluster, because short ARNs (arn:…:service/NAME) lack it; long ones have it. */
-static const char *cluster_of(const struct change *change, struct arena *arena)
+/* The record keeps the cluster, because short ARNs (arn:…:service/NAME) lack it; NULL = it does not. */
+static const char *kept_cluster(const struct change *change)
+{
+	return json_get_string(change->detail, "cluster");
+}
+
+/* What the ARN says behind ":service/": NAME, or CLUSTER/NAME. */
+static const char *full_name(const struct change *change)
 {
 	static const char mark[] = ":service/";
-	const char *kept = json_get_string(change->detail, "cluster");
 	const char *found = strstr(change->id, mark);
-	const char *name = found != NULL ? found + strlen(mark) : "";
+
+	return found != NULL ? found + strlen(mark) : change->id;
+}
+
+static const char *cluster_of(const struct change *change, struct arena *arena)
+{
+	const char *kept = kept_cluster(change);
+	const char *name = full_name(change);
 	const char *slash = strchr(name, '/');
 
 	if (kept != NULL)
@@ -109,7 +116,7 @@ static const char *cluster_of(const struct change *change, struct arena *arena)
 static void service_look(const struct scope *scope, const struct change *const *changes, size_t count,
                          struct arena *arena, struct probes *out)
 {
-	struct question *questions[SERVICES_A_LOOK];
+	struct ecs_question *questions[SERVICES_A_LOOK];
 	size_t cluster_count = 0;
 
 	(void)scope;
@@ -121,20 +128,28 @@ static void service_look(const struct scope *scope, const struct change *const *
 		while (at < cluster_count && strcmp(questions[at]->cluster, cluster) != 0)
 			at++;
 		if (at == cluster_count)
-			questions[cluster_count++] = question_new(cluster, arena);
+			questions[cluster_count++] = question_new(cluster, false, arena);
 		string_list_add(&questions[at]->services, arena, arena_string(arena, changes[i]->id));
 	}
 	for (size_t i = 0; i < cluster_count; i++)
 		ask_description(questions[i], arena, out);
 }
 
+/* Without a record's cluster it is looked at alone: the ARN's part cannot be told apart without a copy. */
+static const char *service_look_group(const struct change *change)
+{
+	const char *kept = kept_cluster(change);
+
+	return kept != NULL ? kept : full_name(change);
+}
+
 /* Answers. */
 
-static void ask_by_ten(const struct question *about, const struct string_list *services, struct arena *arena,
+static void ask_by_ten(const struct ecs_question *about, const struct string_list *services, struct arena *arena,
                        struct probes *out)
 {
 	for (size_t from = 0; from < services->count; from += SERVICES_A_LOOK) {
-		struct question *question = question_new(about->cluster, arena);
+		struct ecs_question *question = question_new(about->cluster, about->survey, arena);
 
 		for (size_t i = from; i < services->count && i < from + SERVICES_A_LOOK; i++)
 			string_list_add(&question->services, arena, services->at[i]);
@@ -149,7 +164,7 @@ static bool hear_list(const struct probe *probe, const struct json *body, struct
 	const char *token = json_get_string(body, "nextToken");
 	struct string_list found;
 
-	if (!ecs_read_list(json_get(body, member), arena, &found))
+	if (!answer_strings(json_get(body, member), arena, &found))
 		return error_set(error, ERROR_MALFORMED, "%s: the answer has no list of %s", probe->request.operation, member);
 	if (json_get(body, "nextToken") != NULL && token == NULL)
 		return error_set(error, ERROR_MALFORMED, "%s: the nextToken of the answer is no string",
@@ -159,7 +174,7 @@ static bool hear_list(const struct probe *probe, const struct json *body, struct
 	else if (token != NULL && token[0] != '\0')
 		ask_services(probe->context, token, arena, further);
 	for (size_t i = 0; probe->step == STEP_CLUSTERS && i < found.count; i++)
-		ask_services(question_new(found.at[i], arena), NULL, arena, further);
+		ask_services(question_new(found.at[i], true, arena), NULL, arena, further);
 	if (probe->step == STEP_SERVICES)
 		ask_by_ten(probe->context, &found, arena, further);
 	return true;
@@ -173,36 +188,56 @@ static bool service_learn(const struct scope *scope, const struct probe *probe, 
 	bool good;
 
 	(void)scope;
-	arena_init(&answer, "ecs answer", ANSWER_ARENA_MAX);
+	arena_init(&answer, "ecs answer", ANSWER_ARENA_MAX_BYTES);
 	body = json_parse(&answer, response->body, response->body_length, error);
 	if (body == NULL)
 		good = error_wrap(error, "%s", probe->request.operation);
 	else if (probe->step == STEP_DESCRIBE)
-		good = ecs_hear_services(body, arena, resources, error);
+		good = ecs_hear_services(probe->context, body, arena, resources, error);
 	else
 		good = hear_list(probe, body, arena, further, error);
 	arena_done(&answer);
 	return good;
 }
 
-/* A cluster deleted since it was listed, or since the record was written, has no services any more. */
+/* What a survey may not read keeps none of the rest. */
+static void add_unread(const struct probe *probe, const struct error *error, struct arena *arena,
+                       struct resources *resources)
+{
+	const struct ecs_question *question = probe->context;
+	const char *why;
+
+	if (probe->step == STEP_SERVICES) {
+		why = arena_printf(arena, "its services may not be listed: %s", error->message);
+		ecs_add_unread_cluster(question, why, arena, resources);
+		return;
+	}
+	why = arena_printf(arena, "it may not be described: %s", error->message);
+	for (size_t i = 0; i < question->services.count; i++)
+		ecs_add_unread_service(question, question->services.at[i], why, arena, resources);
+}
+
+/*
+ * A cluster deleted since it was listed, or since the record was written, has no services any more. Of what a look may not
+ * read nothing is known: as excused it would be taken for gone.
+ */
 static bool service_excuse(const struct scope *scope, const struct probe *probe, const struct error *error,
                            struct arena *arena, struct resources *resources)
 {
+	const struct ecs_question *question = probe->context;
+
 	(void)scope;
-	(void)arena;
-	(void)resources;
-	return probe->step != STEP_CLUSTERS && error->kind == ERROR_ABSENT;
+	if (probe->step == STEP_CLUSTERS)
+		return false;
+	if (error->kind == ERROR_ABSENT)
+		return true;
+	if (error->kind != ERROR_DENIED || !question->survey)
+		return false;
+	add_unread(probe, error, arena, resources);
+	return true;
 }
 
 /* Planning. */
-
-static void refuse(struct decision *out, enum guard guard, const char *reason)
-{
-	out->verdict = VERDICT_REFUSED;
-	out->guard = guard;
-	out->reason = reason;
-}
 
 /* Why an update cannot, or must not, change its network; NULL = it can. */
 static const char *unsupported_reason(const struct service *service, struct arena *arena)
@@ -237,13 +272,13 @@ static void guard_service(const struct scope *scope, const struct resource *reso
 	const char *last = delta_last_reason(scope, elsewhere, arena);
 
 	if (strcmp(service->status, "ACTIVE") != 0)
-		refuse(out, GUARD_BEING_DELETED, arena_printf(arena, "it is being deleted (%s)", service->status));
+		decision_refuse(out, GUARD_BEING_DELETED, arena_printf(arena, "it is being deleted (%s)", service->status));
 	else if (unsupported != NULL)
-		refuse(out, GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER, unsupported);
+		decision_refuse(out, GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER, unsupported);
 	else if (resource->tags_unreadable != NULL)
-		refuse(out, GUARD_TAGS_UNREADABLE, resource->tags_unreadable);
+		decision_refuse(out, GUARD_TAGS_UNREADABLE, resource->tags_unreadable);
 	else if (last != NULL)
-		refuse(out, GUARD_LAST_SUBNET, last);
+		decision_refuse(out, GUARD_LAST_SUBNET, last);
 }
 
 static const struct deployment *primary_of(const struct service *service)
@@ -290,14 +325,19 @@ static void service_plan(const struct scope *scope, const struct resource *resou
 	struct string_list elsewhere;
 
 	*out = (struct decision){.verdict = VERDICT_NOTHING};
+	if (service == NULL) {
+		decision_refuse(out, GUARD_TAGS_UNREADABLE, resource->tags_unreadable);
+		return;
+	}
 	/* Tasks on machines outside AWS are in no zone. */
 	if (text_equal(service->launch_type, "EXTERNAL"))
 		return;
 	if (service->vpc == NULL && resource->subnets.count == 0) {
 		if (strcmp(service->status, "ACTIVE") == 0 && (service->desired_count > 0 || service->running_count > 0))
-			refuse(out, GUARD_NOT_AWSVPC,
-			       "its tasks use the network of their container instances, so there is no subnet to take out: take "
-			       "the Auto Scaling group of these instances out");
+			decision_refuse(
+				out, GUARD_NOT_AWSVPC,
+				"its tasks use the network of their container instances, so there is no subnet to take out: take "
+				"the Auto Scaling group of these instances out");
 		return;
 	}
 	delta_split(scope, &resource->subnets, arena, &in_zone, &elsewhere);
@@ -324,6 +364,9 @@ static void service_plan(const struct scope *scope, const struct resource *resou
 static enum stand service_compare(const struct scope *scope, const struct change *change,
                                   const struct resource *resource, struct arena *arena)
 {
+	/* Any other stand would end the record of what is not known to be back. */
+	if (resource != NULL && service_of(resource) == NULL)
+		return STAND_OUT;
 	/* ECS changes nothing of a service that is being deleted, and never stops deleting it. */
 	if (resource != NULL && strcmp(service_of(resource)->status, "ACTIVE") != 0)
 		return STAND_GONE;
@@ -368,8 +411,17 @@ static void add_progress(struct string_list *parts, const struct deployment *pri
 		                arena_printf(arena, "its deployment %s is %s", primary->id, primary->rollout_state));
 }
 
+/* Such a task runs on its instance or not at all, and its network interface must lie in the same zone. */
+static void add_daemon(struct string_list *parts, struct arena *arena)
+{
+	string_list_add(
+		parts, arena,
+		"it is a DAEMON service: tasks on container instances in the zone cannot be placed without a subnet "
+		"there, until these instances leave the service's cluster");
+}
+
 static const char *pending_sentence(const struct service *service, const struct deployment *primary,
-                                    const struct older *older, struct arena *arena)
+                                    const struct older *older, enum direction direction, struct arena *arena)
 {
 	struct string_list parts = {0};
 	int64_t running_count = service->running_count;
@@ -381,6 +433,8 @@ static const char *pending_sentence(const struct service *service, const struct 
 	}
 	string_list_add(&parts, arena,
 	                arena_printf(arena, "%" PRId64 " of %" PRId64 " tasks run", running_count, desired_count));
+	if (service->daemon && direction == DIRECTION_OUT && running_count < desired_count)
+		add_daemon(&parts, arena);
 	add_progress(&parts, primary, arena);
 	if (service->pending_count > 0)
 		string_list_add(&parts, arena, arena_printf(arena, "%" PRId64 " pending", service->pending_count));
@@ -408,7 +462,21 @@ static enum settling settled_out(const struct service *service, struct arena *ar
 	if (strcmp(state, "COMPLETED") == 0 && older.count == 0 && service->pending_count == 0 &&
 	    service->running_count == service->desired_count)
 		return SETTLING_DONE;
-	*why = pending_sentence(service, primary, &older, arena);
+	*why = pending_sentence(service, primary, &older, DIRECTION_OUT, arena);
+	return SETTLING_PENDING;
+}
+
+/* A deployment that is rolled back takes the subnets along; how many tasks run is not recovery's business. */
+static enum settling settled_back(const struct service *service, struct arena *arena, const char **why)
+{
+	const struct deployment *primary = primary_of(service);
+	const char *state = primary != NULL ? primary->rollout_state : NULL;
+	struct older older = older_of(service);
+
+	/* Without a state, what it replaces tells that it is still at work. */
+	if (state != NULL ? strcmp(state, "IN_PROGRESS") != 0 : older.count == 0)
+		return SETTLING_DONE;
+	*why = pending_sentence(service, primary, &older, DIRECTION_BACK, arena);
 	return SETTLING_PENDING;
 }
 
@@ -416,14 +484,30 @@ static enum settling service_settled(const struct scope *scope, const struct cha
                                      const struct resource *resource, enum direction direction, struct arena *arena,
                                      const char **why)
 {
-	*why = delta_unsettled(scope, change, &resource->subnets, direction, arena);
+	*why = service_of(resource) == NULL ? resource->tags_unreadable
+	                                    : delta_unsettled(scope, change, &resource->subnets, direction, arena);
 	if (*why != NULL)
 		return SETTLING_PENDING;
-	/* Recovery does not wait for a rollout that only brings tasks back. */
-	return direction == DIRECTION_OUT ? settled_out(service_of(resource), arena, why) : SETTLING_DONE;
+	return direction == DIRECTION_OUT ? settled_out(service_of(resource), arena, why)
+	                                  : settled_back(service_of(resource), arena, why);
 }
 
 /* Acting. */
+
+static void set_network(const struct service *service, const struct string_list *subnets, struct arena *arena,
+                        struct json *body)
+{
+	struct json *vpc = json_set_object(json_set_object(body, "networkConfiguration"), "awsvpcConfiguration");
+	const struct json *member;
+	const char *key;
+
+	assert(service->vpc != NULL && subnets->count > 0);
+	json_set(vpc, "subnets", json_new_strings(arena, subnets));
+	for (size_t i = 0; (member = json_member(service->vpc, i, &key)) != NULL; i++) {
+		if (strcmp(key, "subnets") != 0 && json_type(member) != JSON_NULL)
+			json_set(vpc, key, json_copy(arena, member));
+	}
+}
 
 static void service_update(const struct scope *scope, const struct change *change, const struct resource *resource,
                            enum direction direction, struct arena *arena, struct http_request *out)
@@ -431,19 +515,12 @@ static void service_update(const struct scope *scope, const struct change *chang
 	const struct service *service = service_of(resource);
 	struct string_list next = delta_next(scope, change, &resource->subnets, direction, arena);
 	struct json *body = json_new_object(arena);
-	const struct json *member;
-	const char *key;
-	struct json *vpc;
 
-	assert(service->vpc != NULL && next.count > 0);
-	json_set_string(body, "cluster", service->cluster);
+	json_set_string(body, "cluster", service != NULL ? service->cluster : cluster_of(change, arena));
 	json_set_string(body, "service", resource->id);
-	vpc = json_set_object(json_set_object(body, "networkConfiguration"), "awsvpcConfiguration");
-	json_set(vpc, "subnets", json_new_strings(arena, &next));
-	for (size_t i = 0; (member = json_member(service->vpc, i, &key)) != NULL; i++) {
-		if (strcmp(key, "subnets") != 0 && json_type(member) != JSON_NULL)
-			json_set(vpc, key, json_copy(arena, member));
-	}
+	/* A network that could not be read is not replaced: such a request changes nothing. */
+	if (service != NULL)
+		set_network(service, &next, arena, body);
 	aws_json_request(arena, aws_service_find(SERVICE), "UpdateService", body, out);
 }
 
@@ -454,6 +531,7 @@ const struct actuator ecs_service = {
 	.survey = service_survey,
 	.look_max = SERVICES_A_LOOK,
 	.look = service_look,
+	.look_group = service_look_group,
 	.learn = service_learn,
 	.excuse = service_excuse,
 	.plan = service_plan,

@@ -5,7 +5,7 @@
 #define ACTUATORS_LAMBDA_H
 
 #include "actuators/actuator.h"
-#include "base/json.h"
+#include "answer.h"
 
 #define LAMBDA_KIND "LambdaFunction"
 
@@ -32,7 +32,7 @@ struct lambda_question {
 struct lambda_hearing {
 	const struct scope *scope;
 	const struct probe *probe;
-	const struct json *root; /* of the answer */
+	const struct json *root; /* of the answer, which ends when it has been learned: what is kept of it is copied */
 	struct arena *arena;
 	struct resources *resources;
 	struct probes *further;
@@ -50,9 +50,6 @@ void lambda_ask(struct probes *out, enum lambda_step step, const struct lambda_q
 void lambda_ask_list(struct probes *out, enum lambda_step step, const struct lambda_question *question,
                      const char *operation, const char *path, struct arena *arena);
 void lambda_ask_further(const struct lambda_hearing *hearing);
-
-/* The string at a path; NULL when there is none or it is empty. */
-const char *lambda_text(const struct json *json, const char *path);
 
 /* ERROR_MALFORMED. Returns false. */
 bool lambda_lacks(const struct lambda_hearing *hearing, const char *member);

@@ -50,13 +50,6 @@ static const struct function *function_of(const struct resource *resource)
 
 /* Questions. */
 
-const char *lambda_text(const struct json *json, const char *path)
-{
-	const char *text = json_path_string(json, path);
-
-	return text != NULL && text[0] != '\0' ? text : NULL;
-}
-
 const char *lambda_path(const char *id, const char *below, struct arena *arena)
 {
 	return arena_printf(arena, FUNCTIONS "/%s%s", text_percent(arena, id), below);
@@ -81,7 +74,7 @@ void lambda_ask_list(struct probes *out, enum lambda_step step, const struct lam
 void lambda_ask_further(const struct lambda_hearing *hearing)
 {
 	const struct probe *probe = hearing->probe;
-	const char *marker = lambda_text(hearing->root, "NextMarker");
+	const char *marker = answer_text(hearing->root, "NextMarker");
 
 	if (marker != NULL)
 		lambda_ask(hearing->further, (enum lambda_step)probe->step, probe->context, probe->request.operation,
@@ -118,55 +111,78 @@ static enum ipv6 ipv6_of(const struct json *vpc)
 	return json_bool(allowed, false) ? IPV6_TRUE : IPV6_FALSE;
 }
 
-static const struct function *read_facts(const struct json *configuration, struct arena *arena)
+/* Ids are sent back whole, so that one that is passed over would be taken out. */
+static bool read_ids(const struct json *list, struct arena *arena, struct string_list *out)
+{
+	return json_type(list) == JSON_NULL || answer_strings(list, arena, out);
+}
+
+static void read_provider(const struct json *configuration, struct arena *arena, struct function *out)
 {
 	static const char managed[] = "LambdaManagedInstancesCapacityProviderConfig";
-	const struct json *vpc = json_get(configuration, "VpcConfig");
 	const struct json *provider = json_get(configuration, "CapacityProviderConfig");
+
+	if (json_count(provider) == 0)
+		return;
+	out->capacity_provider = answer_copy(json_get(provider, managed), "CapacityProviderArn", arena);
+	if (out->capacity_provider == NULL)
+		out->capacity_provider = "that it does not name";
+}
+
+static struct function *read_facts(const struct json *configuration, struct arena *arena)
+{
 	struct function *function = ARENA_NEW(arena, struct function);
 
-	function->revision_id = lambda_text(configuration, "RevisionId");
-	function->state = lambda_text(configuration, "State");
-	function->state_reason = lambda_text(configuration, "StateReason");
-	function->update_status = lambda_text(configuration, "LastUpdateStatus");
-	function->update_reason = lambda_text(configuration, "LastUpdateStatusReason");
-	function->update_reason_code = lambda_text(configuration, "LastUpdateStatusReasonCode");
-	function->master_arn = lambda_text(configuration, "MasterArn");
-	if (json_count(provider) > 0) {
-		function->capacity_provider = lambda_text(json_get(provider, managed), "CapacityProviderArn");
-		if (function->capacity_provider == NULL)
-			function->capacity_provider = "that it does not name";
-	}
-	function->security_groups = json_strings(json_get(vpc, "SecurityGroupIds"), arena);
-	function->ipv6 = ipv6_of(vpc);
+	function->revision_id = answer_copy(configuration, "RevisionId", arena);
+	function->state = answer_copy(configuration, "State", arena);
+	function->state_reason = answer_copy(configuration, "StateReason", arena);
+	function->update_status = answer_copy(configuration, "LastUpdateStatus", arena);
+	function->update_reason = answer_copy(configuration, "LastUpdateStatusReason", arena);
+	function->update_reason_code = answer_copy(configuration, "LastUpdateStatusReasonCode", arena);
+	function->master_arn = answer_copy(configuration, "MasterArn", arena);
+	function->ipv6 = ipv6_of(json_get(configuration, "VpcConfig"));
+	read_provider(configuration, arena, function);
 	return function;
 }
 
-/* The ARN without the qualifier that some answers add. */
+/* The ARN, copied, without the qualifier that some answers add. */
 static const char *unqualified(const char *arn, struct arena *arena)
 {
 	static const char latest[] = ":$LATEST";
 	size_t length = strlen(arn);
 	size_t end = length - (length >= strlen(latest) ? strlen(latest) : 0);
 
-	return strcmp(arn + end, latest) == 0 ? arena_copy(arena, arn, end) : arn;
+	return arena_copy(arena, arn, strcmp(arn + end, latest) == 0 ? end : length);
 }
 
+static bool check_identity(const struct lambda_hearing *hearing, const struct json *configuration)
+{
+	static const char *const needed[] = {"FunctionName", "FunctionArn"};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (answer_text(configuration, needed[i]) == NULL)
+			return error_set(hearing->error, ERROR_MALFORMED, "%s: a function of the answer has no %s",
+			                 hearing->probe->request.operation, needed[i]);
+	}
+	return true;
+}
+
+/* One that has passed check_identity. */
 static bool read_function(const struct lambda_hearing *hearing, const struct json *configuration, struct resource *out)
 {
-	const char *arn = lambda_text(configuration, "FunctionArn");
+	const struct json *vpc = json_get(configuration, "VpcConfig");
+	struct arena *arena = hearing->arena;
+	struct function *function = read_facts(configuration, arena);
 
-	*out = (struct resource){.kind = LAMBDA_KIND, .name = lambda_text(configuration, "FunctionName")};
-	if (out->name == NULL || arn == NULL)
-		return error_set(hearing->error, ERROR_MALFORMED, "%s: a function of the answer has no %s",
-		                 hearing->probe->request.operation, out->name == NULL ? "FunctionName" : "FunctionArn");
-	out->id = unqualified(arn, hearing->arena);
-	string_list_add(&out->names, hearing->arena, out->name);
-	out->subnets = json_strings(json_path(configuration, "VpcConfig.SubnetIds"), hearing->arena);
-	out->facts = read_facts(configuration, hearing->arena);
-	/* They are sent back whole, so one that is passed over would be taken out. */
-	if (out->subnets.count == json_count(json_path(configuration, "VpcConfig.SubnetIds")) &&
-	    function_of(out)->security_groups.count == json_count(json_path(configuration, "VpcConfig.SecurityGroupIds")))
+	*out = (struct resource){
+		.kind = LAMBDA_KIND,
+		.id = unqualified(answer_text(configuration, "FunctionArn"), arena),
+		.name = answer_copy(configuration, "FunctionName", arena),
+		.facts = function,
+	};
+	string_list_add(&out->names, arena, out->name);
+	if (read_ids(json_get(vpc, "SubnetIds"), arena, &out->subnets) &&
+	    read_ids(json_get(vpc, "SecurityGroupIds"), arena, &function->security_groups))
 		return true;
 	return error_set(hearing->error, ERROR_MALFORMED, "%s: the VpcConfig of %s lists something that is no id",
 	                 hearing->probe->request.operation, out->name);
@@ -176,6 +192,16 @@ bool lambda_lacks(const struct lambda_hearing *hearing, const char *member)
 {
 	return error_set(hearing->error, ERROR_MALFORMED, "%s: the answer has no %s", hearing->probe->request.operation,
 	                 member);
+}
+
+/* Most functions have no subnets at all: nothing of them is kept. */
+static bool is_kept(const struct lambda_hearing *hearing, const struct json *configuration)
+{
+	const char *arn = answer_text(configuration, "FunctionArn");
+
+	return json_count(json_path(configuration, "VpcConfig.SubnetIds")) > 0 ||
+	       json_count(json_get(configuration, "CapacityProviderConfig")) > 0 ||
+	       scope_holds(hearing->scope, unqualified(arn, hearing->arena));
 }
 
 /* Whose tags and state matter. */
@@ -195,8 +221,7 @@ static void take_listed(const struct lambda_hearing *hearing, const struct resou
 	struct lambda_question *question;
 
 	if (!is_asked_of(hearing->scope, listed)) {
-		if (listed->subnets.count > 0)
-			*resources_add(hearing->resources, hearing->arena) = *listed;
+		*resources_add(hearing->resources, hearing->arena) = *listed;
 		return;
 	}
 	question = ARENA_NEW(hearing->arena, struct lambda_question);
@@ -209,16 +234,24 @@ static void take_listed(const struct lambda_hearing *hearing, const struct resou
 static bool learn_list(const struct lambda_hearing *hearing)
 {
 	const struct json *functions = json_get(hearing->root, "Functions");
-	struct resource *heard = arena_array(hearing->arena, json_count(functions), sizeof(*heard));
+	size_t count = json_type(functions) == JSON_ARRAY ? json_count(functions) : 0;
+	struct resource **heard = arena_array(hearing->arena, count, sizeof(struct resource *));
 
 	if (json_type(functions) != JSON_ARRAY)
 		return lambda_lacks(hearing, "Functions");
-	for (size_t i = 0; i < json_count(functions); i++) {
-		if (!read_function(hearing, json_at(functions, i), &heard[i]))
+	for (size_t i = 0; i < count; i++) {
+		if (!check_identity(hearing, json_at(functions, i)))
+			return false;
+		if (!is_kept(hearing, json_at(functions, i)))
+			continue;
+		heard[i] = ARENA_NEW(hearing->arena, struct resource);
+		if (!read_function(hearing, json_at(functions, i), heard[i]))
 			return false;
 	}
-	for (size_t i = 0; i < json_count(functions); i++)
-		take_listed(hearing, &heard[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (heard[i] != NULL)
+			take_listed(hearing, heard[i]);
+	}
 	lambda_ask_further(hearing);
 	return true;
 }
@@ -227,19 +260,20 @@ static void read_tags(const struct lambda_hearing *hearing, struct resource *out
 {
 	const struct json *tags = json_get(hearing->root, "Tags");
 	const struct json *unreadable = json_get(hearing->root, "TagsError");
+	struct arena *arena = hearing->arena;
 
 	for (size_t i = 0; i < json_count(tags); i++) {
 		const char *key = NULL;
 		const char *value = json_string(json_member(tags, i, &key));
 
 		if (value != NULL)
-			tags_add(&out->tags, hearing->arena, key, value);
+			tags_add(&out->tags, arena, arena_string(arena, key), arena_string(arena, value));
 	}
 	if (unreadable != NULL) {
-		const char *code = lambda_text(unreadable, "ErrorCode");
-		const char *message = lambda_text(unreadable, "Message");
+		const char *code = answer_text(unreadable, "ErrorCode");
+		const char *message = answer_text(unreadable, "Message");
 
-		out->tags_unreadable = arena_printf(hearing->arena, "%s: %s", code != NULL ? code : "TagsError",
+		out->tags_unreadable = arena_printf(arena, "%s: %s", code != NULL ? code : "TagsError",
 		                                    message != NULL ? message : "is lambda:ListTags allowed?");
 	}
 }
@@ -251,31 +285,39 @@ static bool learn_function(const struct lambda_hearing *hearing)
 
 	if (json_type(configuration) != JSON_OBJECT)
 		return lambda_lacks(hearing, "Configuration");
-	if (!read_function(hearing, configuration, &heard))
+	if (!check_identity(hearing, configuration) || !read_function(hearing, configuration, &heard))
 		return false;
 	read_tags(hearing, &heard);
 	*resources_add(hearing->resources, hearing->arena) = heard;
 	return true;
 }
 
+static bool learn_answer(const struct lambda_hearing *hearing)
+{
+	switch (hearing->probe->step) {
+	case LAMBDA_LIST:
+		return learn_list(hearing);
+	case LAMBDA_TAGS:
+	case LAMBDA_LOOK:
+		return learn_function(hearing);
+	default:
+		return lambda_versions_learn(hearing);
+	}
+}
+
 static bool function_learn(const struct scope *scope, const struct probe *probe, const struct http_response *response,
                            struct arena *arena, struct resources *resources, struct probes *further,
                            struct error *error)
 {
-	const struct json *root = json_parse(arena, response->body, response->body_length, error);
-	const struct lambda_hearing hearing = {scope, probe, root, arena, resources, further, error};
+	struct lambda_hearing hearing = {scope, probe, NULL, arena, resources, further, error};
+	struct arena answer;
+	bool good;
 
-	if (root == NULL)
-		return error_wrap(error, "%s", probe->request.operation);
-	switch (probe->step) {
-	case LAMBDA_LIST:
-		return learn_list(&hearing);
-	case LAMBDA_TAGS:
-	case LAMBDA_LOOK:
-		return learn_function(&hearing);
-	default:
-		return lambda_versions_learn(&hearing);
-	}
+	arena_init(&answer, "lambda answer", ANSWER_ARENA_MAX_BYTES);
+	hearing.root = json_parse(&answer, response->body, response->body_length, error);
+	good = hearing.root != NULL ? learn_answer(&hearing) : error_wrap(error, "%s", probe->request.operation);
+	arena_done(&answer);
+	return good;
 }
 
 static bool function_excuse(const struct scope *scope, const struct probe *probe, const struct error *error,
@@ -303,13 +345,6 @@ static bool function_excuse(const struct scope *scope, const struct probe *probe
 
 /* Planning. */
 
-static void refuse(struct decision *out, enum guard guard, const char *reason)
-{
-	out->verdict = VERDICT_REFUSED;
-	out->guard = guard;
-	out->reason = reason;
-}
-
 static const char *with_reason(const char *sentence, const char *reason, struct arena *arena)
 {
 	return reason != NULL ? arena_printf(arena, "%s (%s)", sentence, reason) : sentence;
@@ -332,17 +367,17 @@ static void judge_function(const struct scope *scope, const struct resource *res
 	const char *last = delta_last_reason(scope, elsewhere, arena);
 
 	if (function->capacity_provider != NULL)
-		refuse(out, GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER,
-		       arena_printf(arena, "its subnets are those of the capacity provider %s and cannot be changed",
-		                    function->capacity_provider));
+		decision_refuse(out, GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER,
+		                arena_printf(arena, "its subnets are those of the capacity provider %s and cannot be changed",
+		                             function->capacity_provider));
 	else if (text_equal(function->state, "Deleting"))
-		refuse(out, GUARD_BEING_DELETED, "it is being deleted");
+		decision_refuse(out, GUARD_BEING_DELETED, "it is being deleted");
 	else if (resource->tags_unreadable != NULL)
-		refuse(out, GUARD_TAGS_UNREADABLE,
-		       arena_printf(arena, "its tags, which may say that it is to be left alone, cannot be read: %s",
-		                    resource->tags_unreadable));
+		decision_refuse(out, GUARD_TAGS_UNREADABLE,
+		                arena_printf(arena, "its tags, which may say that it is to be left alone, cannot be read: %s",
+		                             resource->tags_unreadable));
 	else if (last != NULL)
-		refuse(out, GUARD_LAST_SUBNET, last);
+		decision_refuse(out, GUARD_LAST_SUBNET, last);
 	else
 		out->wait = busy_reason(function, arena);
 }

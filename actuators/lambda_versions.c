@@ -54,20 +54,20 @@ static void add_target(const struct lambda_hearing *hearing, const char *alias, 
 		i++;
 	if (i == out->count) {
 		out->at = arena_grow(hearing->arena, out->at, out->count, &out->capacity, sizeof(*out->at));
-		out->at[out->count++] =
-			(struct lambda_question){.id = asked->id, .removed = asked->removed, .version = version};
+		out->at[out->count++] = (struct lambda_question){
+			.id = asked->id, .removed = asked->removed, .version = arena_string(hearing->arena, version)};
 	}
-	string_list_add(&out->at[i].aliases, hearing->arena, alias);
+	string_list_add(&out->at[i].aliases, hearing->arena, arena_string(hearing->arena, alias));
 }
 
 static bool read_alias(const struct lambda_hearing *hearing, const struct json *alias, struct versions *out)
 {
 	const struct json *weights = json_path(alias, "RoutingConfig.AdditionalVersionWeights");
-	const char *name = lambda_text(alias, "Name");
+	const char *name = answer_text(alias, "Name");
 
 	if (name == NULL)
 		return error_set(hearing->error, ERROR_MALFORMED, "ListAliases: an alias of the answer has no Name");
-	add_target(hearing, name, lambda_text(alias, "FunctionVersion"), out);
+	add_target(hearing, name, answer_text(alias, "FunctionVersion"), out);
 	for (size_t i = 0; i < json_count(weights); i++) {
 		const char *version = NULL;
 
@@ -131,7 +131,7 @@ static bool learn_versions(const struct lambda_hearing *hearing)
 	if (json_type(versions) != JSON_ARRAY)
 		return lambda_lacks(hearing, "Versions");
 	for (size_t i = 0; i < json_count(versions); i++) {
-		const char *version = lambda_text(json_at(versions, i), "Version");
+		const char *version = answer_text(json_at(versions, i), "Version");
 		struct string_list subnets =
 			json_strings(json_path(json_at(versions, i), "VpcConfig.SubnetIds"), hearing->arena);
 

@@ -1,5 +1,6 @@
 #include "base/string_list.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -91,4 +92,21 @@ struct string_list string_list_split(const char *string, const char *separators,
 			at++;
 	}
 	return list;
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void string_list_sort(struct string_list *list)
+{
+	if (list->count > 1)
+		qsort(list->at, list->count, sizeof(*list->at), compare_strings);
+}
+
+bool string_list_has_sorted(const struct string_list *list, const char *string)
+{
+	return string != NULL && list->count > 0 &&
+	       bsearch(&string, list->at, list->count, sizeof(*list->at), compare_strings) != NULL;
 }

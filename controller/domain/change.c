@@ -67,6 +67,13 @@ struct resource *resources_add(struct resources *resources, struct arena *arena)
 	return added;
 }
 
+void decision_refuse(struct decision *decision, enum guard guard, const char *reason)
+{
+	decision->verdict = VERDICT_REFUSED;
+	decision->guard = guard;
+	decision->reason = reason;
+}
+
 struct change change_copy(const struct change *change, struct arena *arena)
 {
 	return (struct change){

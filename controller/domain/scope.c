@@ -33,31 +33,14 @@ const struct subnet *scope_subnet(const struct scope *scope, const char *subnet_
 	return bsearch(&wanted, scope->subnets.at, scope->subnets.count, sizeof(wanted), compare_subnets);
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-void scope_sort_ids(struct string_list *ids)
-{
-	if (ids->count > 1)
-		qsort(ids->at, ids->count, sizeof(*ids->at), compare_strings);
-}
-
-static bool has_id(const struct string_list *sorted, const char *id)
-{
-	return id != NULL && sorted->count > 0 &&
-	       bsearch(&id, sorted->at, sorted->count, sizeof(*sorted->at), compare_strings) != NULL;
-}
-
 bool scope_holds(const struct scope *scope, const char *resource_id)
 {
-	return has_id(&scope->held_ids, resource_id);
+	return string_list_has_sorted(&scope->held_ids, resource_id);
 }
 
 bool scope_is_node(const struct scope *scope, const char *instance_id)
 {
-	return has_id(&scope->node_instances, instance_id);
+	return string_list_has_sorted(&scope->node_instances, instance_id);
 }
 
 bool scope_in_zone(const struct scope *scope, const char *subnet_id)

@@ -86,8 +86,11 @@ void budgets_let_go(struct budgets *budgets, const char *key, struct instant now
 {
 	struct budget *budget = find(budgets, key);
 
-	if (budget)
-		budget->next_try = instant_after(now, TRY_AGAIN_MS);
+	if (!budget)
+		return;
+	budget->next_try = instant_after(now, TRY_AGAIN_MS);
+	free(budget->name); /* it holds up nothing at present */
+	budget->name = NULL;
 }
 
 const char *budgets_name(const struct budgets *budgets, const char *key)

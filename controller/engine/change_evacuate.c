@@ -2,6 +2,7 @@
 
 #include "domain/delta.h"
 #include "evacuation.h"
+#include "gate.h"
 #include "plan.h"
 #include "state.h"
 
@@ -28,12 +29,13 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 
 /* look */
 
-static const struct step *wait_then_look(struct item *item, struct instant now, int64_t ms, const char *why)
+/* Its place is given to others meanwhile: it is begun again, in its turn, when the time has come. */
+static const struct step *wait_then_begin_again(struct item *item, struct instant now, int64_t ms, const char *why)
 {
-	item_set_changing(item, false);
-	item->look_due = instant_after(now, ms);
+	item->retry_at = instant_after(now, ms);
 	item_become(item, ITEM_WAITING, why);
-	return &step_look;
+	items_retry_at(&item->evacuation->items, item->retry_at);
+	return NULL;
 }
 
 /* The effect: is it there? */
@@ -53,7 +55,13 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 			return end(item, ITEM_SETTLED, NULL);
 		item->ends_as = ITEM_SETTLED;
 		return &step_done;
-	case SETTLING_FAILED:
+	case SETTLING_FAILED: /* not done yet, by a process before this one: the same once more */
+		if (item->updates == 0 && item->record.state == RECORD_INTENT) {
+			item->decision.change = item->change;
+			return &step_update;
+		}
+		if (item->record.state != RECORD_INTENT) /* it was done: what failed came after us */
+			return end(item, ITEM_APPLIED, why);
 		return item_fail_because(item, now, why ? why : "the effect is not there and will not come");
 	case SETTLING_PENDING:
 		break;
@@ -146,15 +154,26 @@ static void plan_again(struct item *item)
 	item_set_carried(item, item->looked);
 }
 
+/* A person said that it need not wait for its nodes. */
+static void note_undrained(struct item *item)
+{
+	const char *reason = gate_overridden(item, &item->decision_arena);
+
+	if (!reason)
+		return;
+	plan_note_allowed(&item->decision.change, GUARD_NODES_NOT_DRAINED, reason, &item->decision_arena);
+	item_set_remark(
+		item, arena_printf(&item->decision_arena, "%s overridden: %s", guard_name(GUARD_NODES_NOT_DRAINED), reason));
+}
+
 /* It is to be taken out; but now? */
 static const struct step *judge_change(struct item *item, struct instant now)
 {
-	if (item->decision.wait) {
-		item->rounds = 0; /* whoever is at work on it may take as long as it takes */
-		return wait_then_look(item, now, BUSY_WAIT_MS, item->decision.wait);
-	}
+	if (item->decision.wait)
+		return wait_then_begin_again(item, now, BUSY_WAIT_MS, item->decision.wait);
 	if (plan_waits(item))
 		return NULL;
+	note_undrained(item);
 	return item->has_record ? judge_open(item, now) : &step_intent;
 }
 
@@ -282,9 +301,8 @@ static const struct step *join_hear(void *self, const struct answer *answer)
 		return NULL;
 	if (answer->journal->verdict != JOURNAL_RESTORING)
 		return judge_evacuating(item, answer->now);
-	item->rounds = 0; /* it may take ten minutes until the record may be joined */
-	return wait_then_look(item, answer->now, RESTORING_WAIT_MS,
-	                      "it is being put back; it is joined when nobody is at that any more");
+	return wait_then_begin_again(item, answer->now, RESTORING_WAIT_MS,
+	                             "it is being put back; it is joined when nobody is at that any more");
 }
 
 /* update */
@@ -304,13 +322,11 @@ static const struct step *refused(struct item *item, const struct answer *answer
 {
 	switch (answer->error->kind) {
 	case ERROR_BUSY:
-		item->rounds = 0;
-		return wait_then_look(item, answer->now, BUSY_WAIT_MS, answer->error->message);
+		return wait_then_begin_again(item, answer->now, BUSY_WAIT_MS, answer->error->message);
 	case ERROR_CONFLICT:
 	case ERROR_ABSENT:
 		return &step_look;
 	default:
-		item->updates++;
 		return item_fail(item, answer);
 	}
 }

@@ -107,7 +107,8 @@ static void out_ask(void *self, struct instant now, struct wallclock wall, struc
 	item_become(item, ITEM_APPLYING, NULL);
 	if (!text_equal(item->change.incarnation, item->decision.change.incarnation))
 		item->taint_evicts = false;
-	keep_prior(item);
+	if (!item->put_back)
+		keep_prior(item);
 	item_set_change(item, &item->decision.change);
 	ask_patch(item, now, DIRECTION_OUT, arena, out);
 }
@@ -141,6 +142,8 @@ static const struct step *out_hear(void *self, const struct answer *answer)
 		           ? &step_out
 		           : item_fail_because(item, answer->now, "the API server accepted the patch, and it is not there");
 	item->failures = 0;
+	item->put_back = false;
+	item->tainted_at = answer->now;
 	item->drained = false; /* whoever had taken it off may have let pods in */
 	drain_judge_state(item, NULL);
 	return NULL;
@@ -204,6 +207,8 @@ static const struct step *back_hear(void *self, const struct answer *answer)
 	else if (node_now(item) && carries(item))
 		return item_fail_because(item, answer->now,
 		                         "it carries our annotation, and there is nothing that could be put back");
+	item->excluded = false;
+	item->put_back = true;
 	if (node_now(item))
 		item_become(item, ITEM_RESTORED, NULL);
 	else

@@ -2,6 +2,7 @@
 
 #include "domain/delta.h"
 #include "evacuation.h"
+#include "event.h"
 #include "state.h"
 
 /* A process that has decided so often has met something it does not understand. */
@@ -14,6 +15,7 @@ static const struct step *end(struct item *item, enum item_state state, const ch
 	item_become(item, state, reason);
 	item_set_record(item, NULL);
 	item_set_held(item, false);
+	item->excluded = false;
 	item->failures = 0;
 	item->evacuation->engine->proved = true;
 	return NULL;
@@ -142,6 +144,14 @@ static const struct step *wait_for_subnets(struct item *item)
 	return &step_look;
 }
 
+/* The object is about to vanish, and its status with it. */
+static void tell_unsettled(struct item *item, const char *why)
+{
+	event_tell(item->evacuation, true, "NotSettled",
+	           arena_printf(&item->decision_arena, "%s %s has its subnets back, but half an hour later %s",
+	                        item->change.kind, item->change.name, why ? why : "it has not settled"));
+}
+
 static const struct step *judge_back(struct item *item, struct instant now)
 {
 	const char *why = NULL;
@@ -156,14 +166,33 @@ static const struct step *judge_back(struct item *item, struct instant now)
 	                                &item->decision_arena, &why)) {
 	case SETTLING_DONE:
 		return close_as(item, ITEM_RESTORED, NULL);
-	case SETTLING_FAILED:
-		return item_fail_because(item, now, why ? why : "it could not be put back");
+	case SETTLING_FAILED: /* it reads right, but does not work so: the same once more */
+		return item->updates == 0 ? &step_update : item_fail_because(item, now, why ? why : "it could not be put back");
 	case SETTLING_PENDING:
 		break;
 	}
 	item_set_changing(item, false);
+	if (!item->applied_at.ms)
+		item->applied_at = now;
+	if (instant_between_ms(item->applied_at, now) >= SETTLE_DEADLINE_MS) {
+		tell_unsettled(item, why);
+		return close_as(item, ITEM_RESTORED, why);
+	}
 	item_become(item, ITEM_RESTORING, why);
 	return &step_settle;
+}
+
+/* What was sent in this process has not come about: by the service's word, or because it comes undone. */
+static const struct step *judge_out(struct item *item, struct instant now)
+{
+	const char *why = NULL;
+
+	if (item->updates > 0 && item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK,
+	                                                 &item->decision_arena, &why) == SETTLING_FAILED)
+		return item_fail_because(item, now, why);
+	if (item->updates >= UNDONE_MAX)
+		return item_fail_because(item, now, "each time it is put back it is taken out again");
+	return &step_update;
 }
 
 static const struct step *judge_restoring(struct item *item, struct instant now)
@@ -177,7 +206,7 @@ static const struct step *judge_restoring(struct item *item, struct instant now)
 	arena_reset(&item->decision_arena);
 	switch (item->actuator->compare(item_scope(item), &item->change, item->looked, &item->decision_arena)) {
 	case STAND_OUT:
-		return &step_update;
+		return judge_out(item, now);
 	case STAND_BACK:
 		return judge_back(item, now);
 	case STAND_SUPERSEDED:
@@ -185,6 +214,8 @@ static const struct step *judge_restoring(struct item *item, struct instant now)
 	case STAND_GONE:
 		break;
 	}
+	if (delta_count_known(item_scope(item), &item->change.removed) > 0)
+		return close_as(item, ITEM_GONE, "it is being deleted");
 	if (!item_subnets_absence_believed(item, now))
 		return wait_for_subnets(item);
 	return close_as(item, ITEM_GONE, "every subnet that was taken out has been deleted since");
@@ -237,6 +268,8 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 
 	item_set_changing(item, false);
 	item->look_due = item_look_together(item, answer->now);
+	item->updates += !answer->error;
+	item->applied_at = (struct instant){0};
 	if (!answer->error)
 		return &step_settle;
 	if (answer->error->kind == ERROR_STALE) {

@@ -7,6 +7,7 @@
 #include "evacuation.h"
 #include "kube/objects.h"
 #include "nodes/eks_node.h"
+#include "plan.h"
 #include "requeue.h"
 #include "state.h"
 
@@ -36,6 +37,14 @@ static void mark_dirty(struct cluster *cluster, struct node_entry *entry)
 	entry->dirty = true;
 	entry->next_dirty = cluster->dirty;
 	cluster->dirty = entry;
+}
+
+void cluster_touch_node(struct engine *engine, const char *name)
+{
+	struct node_entry *entry = cluster_node(engine, name);
+
+	if (entry)
+		mark_dirty(&engine->cluster, entry);
 }
 
 void cluster_clear_dirty(struct engine *engine)
@@ -202,6 +211,19 @@ static void nodes_replan(struct engine *engine)
 		evacuation->nodes_due = true;
 }
 
+static void node_gone(struct engine *engine, struct node_entry *entry)
+{
+	struct arena arena;
+	const char *id;
+
+	arena_init(&arena, "gone", 1u << 20);
+	id = arena_string(&arena, entry->resource.id);
+	node_remove(&engine->cluster, entry);
+	for (struct evacuation *evacuation = engine->evacuations; id && evacuation; evacuation = evacuation->next)
+		plan_take_gone_node(evacuation, id);
+	arena_done(&arena);
+}
+
 static void take_node(struct engine *engine, const struct watch_event *event)
 {
 	struct node_entry *entry;
@@ -216,8 +238,7 @@ static void take_node(struct engine *engine, const struct watch_event *event)
 	case WATCH_DELETED:
 		entry = cluster_node(engine, json_path_string(event->object, "metadata.name"));
 		if (entry)
-			node_remove(&engine->cluster, entry);
-		nodes_replan(engine);
+			node_gone(engine, entry);
 		break;
 	case WATCH_LIST_END:
 		nodes_sweep(&engine->cluster);

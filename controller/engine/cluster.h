@@ -70,6 +70,9 @@ struct node_entry *cluster_node_of_instance(const struct engine *engine, const c
 /* The EC2 instances of all nodes, copied. */
 void cluster_list_instances(const struct engine *engine, struct arena *arena, struct string_list *out);
 
+/* Let the evacuations look at it again. */
+void cluster_touch_node(struct engine *engine, const char *name);
+
 /* The node as an answer of the API server showed it (after our own patch): newer than the watch. */
 void cluster_learn_node(struct engine *engine, const struct json *object);
 

@@ -1,4 +1,4 @@
-#include "drain.h"
+#include "drain_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,44 +7,19 @@
 
 #include "change.h"
 #include "event.h"
-#include "nodes/eks_node.h"
 #include "plan.h"
 #include "requeue.h"
 #include "state.h"
 
 #define DRAIN_ARENA_MAX (4u << 20)
-/* An eviction that only a person can help with is tried again after so long. */
-#define REFUSED_AGAIN_MS 60000
-/* A look that failed, or an API server that is overloaded: growing up to. */
-#define LOOK_AGAIN_MAX_MS 60000
 /* Once its time is over it only looks, and less often. */
 #define EXPIRED_POLL_MS 30000
 #define EXAMPLES_A_SENTENCE 3
-
-struct pending_eviction {
-	struct pending_eviction *next;
-	struct drain *drain;
-	struct exchange *exchange;
-	struct inquiry *inquiry; /* held: what the pod lives in */
-	const struct pod *pod;
-};
-
-struct drain {
-	struct item *item;
-	struct process process;
-	struct arena arena;
-	struct inquiry *inquiry; /* held: what `pods` lives in */
-	const struct resource *pods;
-	struct pending_eviction *evictions;
-	struct instant look_due;
-	struct wallclock began;
-	int failures;
-	bool counts;        /* in items->draining */
-	bool counts_others; /* in items->draining_others */
-	bool expired;
-	char refused[ITEM_REASON_BYTES]; /* why an eviction needs a person */
-	struct string_list bound;        /* pods seen on it that use volumes of the zone, in the arena */
-};
+#define BOUND_MAX 500
+/* There was no room for all of them: look again after. */
+#define NO_ROOM_MS 1000
+/* After the taint got NoExecute, pods are waited for so long: some tolerate it. */
+#define TAINT_PATIENCE_MS (10 * 60 * 1000)
 
 static const struct step step_look;
 
@@ -52,10 +27,12 @@ static const struct step step_look;
 
 const struct manifest_target *drain_target(const struct evacuation *evacuation)
 {
+	static const struct manifest_target none = {.kind = EKS_NODE_KIND, .eviction = EVICTION_NONE};
+
 	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
 		if (text_equal(evacuation->manifest.targets[i].kind, EKS_NODE_KIND))
 			return &evacuation->manifest.targets[i];
-	return NULL;
+	return &none;
 }
 
 void drain_scope(const struct item *item, struct scope *out)
@@ -97,23 +74,6 @@ static bool node_with_pods(const struct drain *drain, const struct scope *scope,
 	return ours;
 }
 
-static bool is_our_own(const struct engine *engine, const struct pod *pod)
-{
-	const struct cluster *cluster = &engine->cluster;
-	const struct engine_settings *settings = engine->settings;
-
-	if (!settings->pod_name || !text_equal(pod->namespace_name, settings->pod_namespace))
-		return false;
-	return text_equal(pod->name, settings->pod_name) ||
-	       (cluster->own_controller[0] && text_equal(pod->owner_uid, cluster->own_controller));
-}
-
-/* Pods of one controller share their budget; one without a controller has its own. */
-static const char *budget_key(const struct pod *pod)
-{
-	return pod->owner_uid ? pod->owner_uid : pod->uid;
-}
-
 /* Counting: what the phase waits for, and whether our own pods' turn has come. */
 
 static void count(struct drain *drain, bool counts, bool others)
@@ -142,7 +102,7 @@ static bool holds_others(const struct drain *drain, const struct scope *scope, c
 
 	for (size_t i = 0; i < pods->count; i++)
 		if ((is_to_go(&pods->at[i], scope, ready) || eks_pod_fate(&pods->at[i], ready, scope->now) == POD_LEAVING) &&
-		    !is_our_own(drain->item->evacuation->engine, &pods->at[i]))
+		    !drain_is_our_own(drain->item->evacuation->engine, &pods->at[i]))
 			return true;
 	return false;
 }
@@ -157,7 +117,7 @@ static void add_budgets(const struct drain *drain, const struct scope *scope, co
 	bool ready = eks_node_is_ready(node);
 
 	for (size_t i = 0; i < pods->count && out->count < EXAMPLES_A_SENTENCE; i++) {
-		const char *name = budgets_name(budgets, budget_key(&pods->at[i]));
+		const char *name = budgets_name(budgets, drain_budget_key(&pods->at[i]));
 
 		if (name && is_to_go(&pods->at[i], scope, ready) && !string_list_has(out, name))
 			string_list_add(out, arena, name);
@@ -186,21 +146,31 @@ static const char *pending_sentence(const struct drain *drain, const struct scop
 	return sentence;
 }
 
-static void remark_bound(struct drain *drain, const struct scope *scope, const struct resource *node,
-                         struct arena *arena)
+/* Those of its pods that use a volume which is only in the zone, whether they are to go or going. */
+static void keep_bound(struct drain *drain, const struct scope *scope, const struct resource *node, struct arena *arena)
 {
 	const struct string_list *claims = &drain->item->evacuation->volumes.claims;
 	const struct pods *pods = node->load;
+
+	for (size_t i = 0; i < pods->count && claims->count; i++) {
+		const struct pod *pod = &pods->at[i];
+		const char *name = eks_pod_name(pod, arena);
+		bool bound = false;
+
+		for (size_t k = 0; k < pod->claims.count && !bound; k++)
+			bound = string_list_has_sorted(claims, pod->claims.at[k]);
+		if (bound && drain->bound.count < BOUND_MAX && (is_to_go(pod, scope, true) || pod->terminating) &&
+		    !string_list_has(&drain->bound, name))
+			string_list_add(&drain->bound, &drain->arena, arena_string(&drain->arena, name));
+	}
+}
+
+static void remark_bound(struct drain *drain, const struct scope *scope, const struct resource *node,
+                         struct arena *arena)
+{
 	struct string_list shown = {0};
 
-	for (size_t i = 0; i < pods->count && claims->count; i++)
-		for (size_t k = 0; k < pods->at[i].claims.count; k++) {
-			const char *name = eks_pod_name(&pods->at[i], &drain->arena);
-
-			if (is_to_go(&pods->at[i], scope, true) && string_list_has(claims, pods->at[i].claims.at[k]) &&
-			    !string_list_has(&drain->bound, name))
-				string_list_add(&drain->bound, &drain->arena, name);
-		}
+	keep_bound(drain, scope, node, arena);
 	if (drain->bound.count == 0)
 		return;
 	for (size_t i = 0; i < drain->bound.count && i < EXAMPLES_A_SENTENCE; i++)
@@ -212,103 +182,13 @@ static void remark_bound(struct drain *drain, const struct scope *scope, const s
 	                             drain->bound.count > shown.count ? ", …" : ""));
 }
 
-/* Evictions. */
-
-static void eviction_free(struct pending_eviction *eviction)
+static void remark_allowed(struct drain *drain, struct arena *arena)
 {
-	struct pending_eviction **link = &eviction->drain->evictions;
+	const struct item *item = drain->item;
+	const char *reason = plan_allows(item->evacuation, GUARD_UNREPLICATED, item->change.name);
 
-	while (*link != eviction)
-		link = &(*link)->next;
-	*link = eviction->next;
-	inquiry_release(eviction->inquiry);
-	free(eviction);
-}
-
-static void eviction_heard(void *self, struct exchange *exchange, const struct answer *answer)
-{
-	static const struct http_response nothing;
-	struct pending_eviction *eviction = self;
-	struct drain *drain = eviction->drain;
-	struct budgets *budgets = &drain->item->evacuation->engine->budgets;
-	const char *key = budget_key(eviction->pod);
-	const char *budget = NULL;
-	const char *why = NULL;
-
-	(void)exchange;
-	switch (eks_pod_hear_eviction(answer->arena, eviction->pod, answer->response ? answer->response : &nothing, &budget,
-	                              &why)) {
-	case EVICTION_ACCEPTED:
-	case EVICTION_GONE:
-		drain->refused[0] = '\0';
-		budgets_let_go(budgets, key, answer->now);
-		break;
-	case EVICTION_BUDGET:
-		budgets_blocked(budgets, key, budget, answer->now, drain->item->evacuation->engine->settings->poll_ms);
-		break;
-	case EVICTION_BUSY:
-		drain->failures++;
-		break;
-	case EVICTION_REFUSED:
-		snprintf(drain->refused, sizeof(drain->refused), "%.*s",
-		         (int)text_cut(why, strlen(why), sizeof(drain->refused) - 1), why);
-		budgets_blocked(budgets, key, budget, answer->now, REFUSED_AGAIN_MS);
-		break;
-	}
-	eviction_free(eviction);
-}
-
-static bool is_being_evicted(const struct drain *drain, const struct pod *pod)
-{
-	for (const struct pending_eviction *eviction = drain->evictions; eviction; eviction = eviction->next)
-		if (text_equal(eviction->pod->uid, pod->uid))
-			return true;
-	return false;
-}
-
-static void evict(struct drain *drain, const struct probe *probe)
-{
-	struct engine *engine = drain->item->evacuation->engine;
-	struct pending_eviction *eviction = calloc(1, sizeof(*eviction));
-
-	if (!eviction)
-		abort();
-	eviction->drain = drain;
-	eviction->pod = probe->context;
-	eviction->inquiry = inquiry_hold(drain->inquiry);
-	eviction->next = drain->evictions;
-	drain->evictions = eviction;
-	eviction->exchange = exchange_new(engine, eviction_heard, eviction);
-	eviction->exchange->ask.what = ASK_HTTP;
-	eviction->exchange->ask.effect = true;
-	eviction->exchange->ask.once = true; /* a 429 is a budget */
-	eks_pod_ask_eviction(&eviction->exchange->arena, eviction->pod, &eviction->exchange->ask.request);
-	exchange_queue(engine, eviction->exchange);
-}
-
-/* Whose turn is it? Our own pods' comes when no node holds any other. */
-static bool may_evict(const struct drain *drain, const struct pod *pod, struct instant now)
-{
-	struct engine *engine = drain->item->evacuation->engine;
-
-	if (is_being_evicted(drain, pod))
-		return false;
-	if (is_our_own(engine, pod) && drain->item->evacuation->items.draining_others > 0)
-		return false;
-	return budgets_may_try(&engine->budgets, budget_key(pod), now);
-}
-
-static void nudge(struct drain *drain, const struct scope *scope, const struct resource *node, struct instant now,
-                  struct arena *arena)
-{
-	struct probes probes = {0};
-
-	if (drain->expired || drain_paused_because(drain->item->evacuation, arena))
-		return;
-	eks_node.nudge(scope, &drain->item->change, node, arena, &probes);
-	for (const struct probe *probe = probes.first; probe; probe = probe->next)
-		if (may_evict(drain, probe->context, now))
-			evict(drain, probe);
+	if (reason && !item->remark[0])
+		item_set_remark(drain->item, arena_printf(arena, "%s overridden: %s", guard_name(GUARD_UNREPLICATED), reason));
 }
 
 /* Looking. */
@@ -319,6 +199,8 @@ static int64_t poll_ms(const struct drain *drain)
 
 	if (drain->failures > 0)
 		return requeue_backoff_ms(drain->failures, engine->settings->poll_ms, LOOK_AGAIN_MAX_MS, engine_random(engine));
+	if (drain->no_room && drain->trying)
+		return NO_ROOM_MS;
 	return drain->expired ? EXPIRED_POLL_MS : engine->settings->poll_ms;
 }
 
@@ -328,16 +210,18 @@ static const struct step *look_again(struct drain *drain, struct instant now)
 	return &step_look;
 }
 
-static void judge_time(struct drain *drain, const struct scope *scope, const struct resource *node)
+/* Its time is what it spent trying: a pause, the wait for our own turn, or a controller that was away do not count. */
+static void judge_time(struct drain *drain, const struct scope *scope, struct instant now)
 {
 	const struct manifest_target *target = drain_target(drain->item->evacuation);
-	struct wallclock since = eks_node_marked_at(scope, node);
 
-	if (!since.us)
-		since = drain->began;
-	if (drain->expired || !target || wallclock_after_ms(since, target->drain_timeout_s * 1000).us > scope->now.us)
+	if (drain->trying)
+		drain->spent_ms += instant_between_ms(drain->looked_at, now);
+	drain->looked_at = now;
+	drain->expired = target && scope->eviction != EVICTION_NONE && drain->spent_ms >= target->drain_timeout_s * 1000;
+	if (!drain->expired || drain->told_expired)
 		return;
-	drain->expired = true;
+	drain->told_expired = true;
 	if (target->on_timeout == ON_DRAIN_TIMEOUT_TAINT && scope->eviction == EVICTION_DRAIN) {
 		drain->item->taint_evicts = true;
 		item_become(drain->item, ITEM_PLANNED, "its time is over: the taint gets the effect NoExecute");
@@ -382,24 +266,66 @@ static const struct step *told_plan(struct drain *drain, const char *why, struct
 	return &step_look;
 }
 
+/* What the scheduler had bound before it saw the taint may still have come after a look that followed at once. */
+static bool taint_is_known(const struct drain *drain, const struct scope *scope, const struct resource *node,
+                           struct instant now)
+{
+	const struct item *item = drain->item;
+	int64_t wait_ms = item->evacuation->engine->settings->poll_ms;
+
+	if (item->tainted_at.ms)
+		return instant_between_ms(item->tainted_at, now) >= wait_ms;
+	return wallclock_after_ms(eks_node_marked_at(scope, node), wait_ms).us <= scope->now.us;
+}
+
+/* Nothing is left that it waits for. */
+static const struct step *judge_empty(struct drain *drain, const struct scope *scope, const struct resource *node,
+                                      const char *why, struct instant now)
+{
+	if (taint_is_known(drain, scope, node, now))
+		return drained(drain, why);
+	count(drain, drain->counts, false);
+	drain->trying = false;
+	return look_again(drain, now);
+}
+
+/* Is the phase to wait for it? */
+static bool is_waited_for(struct drain *drain, const struct scope *scope, struct instant now)
+{
+	if (scope->eviction == EVICTION_NONE)
+		return false;
+	if (!drain->expired)
+		return true;
+	if (scope->eviction != EVICTION_TAINT)
+		return drain->item->taint_evicts;
+	if (!drain->taint_since.ms)
+		drain->taint_since = now;
+	return instant_between_ms(drain->taint_since, now) < TAINT_PATIENCE_MS;
+}
+
 static const struct step *judge(struct drain *drain, const struct scope *scope, const struct resource *node,
                                 struct instant now, struct arena *arena)
 {
 	struct item *item = drain->item;
 	const char *why = eks_node_load_sentence(scope, node, arena);
-	bool waited_for;
+	bool others = holds_others(drain, scope, node);
 
+	drain_judge_refused(drain, node->load);
+	remark_allowed(drain, arena);
 	remark_bound(drain, scope, node, arena);
 	if (only_plans(item))
 		return told_plan(drain, why, now, arena);
+	judge_time(drain, scope, now);
 	if (eks_node_load(scope, node) == 0)
-		return drained(drain, why);
-	judge_time(drain, scope, node);
-	waited_for = scope->eviction != EVICTION_NONE && (!drain->expired || item->taint_evicts);
-	count(drain, waited_for, holds_others(drain, scope, node));
+		return judge_empty(drain, scope, node, why, now);
+	count(drain, is_waited_for(drain, scope, now), others);
 	if (item->state == ITEM_APPLIED || item->state == ITEM_SETTLED)
 		drain_judge_state(item, pending_sentence(drain, scope, node, why, arena));
-	nudge(drain, scope, node, now, arena);
+	drain->trying = scope->eviction != EVICTION_NONE && !drain->expired &&
+	                !drain_paused_because(item->evacuation, arena) &&
+	                (others || drain_is_our_turn(&item->evacuation->items));
+	if (drain->trying || scope->eviction == EVICTION_TAINT)
+		drain_evict(drain, scope, node, now, arena);
 	return look_again(drain, now);
 }
 
@@ -445,8 +371,10 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 	drain->failures = 0;
 	keep_pods(drain, answer);
 	drain_scope(item, &scope);
-	if (!node_with_pods(drain, &scope, &node))
+	if (!node_with_pods(drain, &scope, &node)) {
+		drain->look_due = instant_after(answer->now, poll_ms(drain)); /* should it be begun again */
 		return NULL;
+	}
 	arena_init(&arena, "drain", DRAIN_ARENA_MAX);
 	next = judge(drain, &scope, &node, answer->now, &arena);
 	arena_done(&arena);
@@ -494,9 +422,10 @@ void drain_start(struct item *item)
 		drain->item = item;
 		item->drain = drain;
 	}
-	drain->look_due = (struct instant){0};
-	drain->began = engine_wall(engine);
-	drain->expired = false;
+	drain->taint_since = (struct instant){0};
+	drain->spent_ms = 0;
+	drain->trying = false;
+	drain->expired = drain->told_expired = false;
 	drain_scope(item, &scope);
 	count(drain, scope.eviction != EVICTION_NONE && !only_plans(item), true);
 	process_start(&drain->process, engine, drain, &step_look, drain_ended);
@@ -507,10 +436,9 @@ void drain_stop(struct drain *drain)
 	if (!drain)
 		return;
 	process_abort(&drain->process);
-	while (drain->evictions) {
-		exchange_cancel(drain->item->evacuation->engine, drain->evictions->exchange);
-		eviction_free(drain->evictions);
-	}
+	drain->look_due = (struct instant){0};
+	drain_judge_refused(drain, NULL);
+	drain_cancel_evictions(drain);
 }
 
 void drain_free(struct drain *drain)

@@ -33,10 +33,13 @@ void drain_free(struct drain *drain);
 /* Its time is over and pods are left: nothing more is done about them. NULL: no. */
 bool drain_has_expired(const struct drain *drain);
 
+/* Why an eviction on this node needs a person; NULL = none does. NULL is fine. */
+const char *drain_refusal(const struct drain *drain);
+
 /* The node is out and nobody waits for a pod of it any more, or nobody asked for that. */
 void drain_judge_state(struct item *item, const char *why);
 
-/* The target's word on nodes. */
+/* The target's word on nodes; of an object without such a target, one that leaves pods alone. */
 const struct manifest_target *drain_target(const struct evacuation *evacuation);
 
 /* evacuation_node_scope with what is to become of this node's pods. */

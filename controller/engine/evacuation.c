@@ -94,6 +94,7 @@ static void take_over_status(struct evacuation *evacuation)
 static void take_object(struct evacuation *evacuation, const struct json *object)
 {
 	int64_t generation = evacuation->manifest.generation;
+	enum manifest_mode mode = evacuation->manifest.mode;
 	struct error error = {0};
 
 	arena_reset(&evacuation->object_arena);
@@ -101,18 +102,26 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 	evacuation->valid = manifest_read(&evacuation->object_arena, evacuation->object, &evacuation->manifest, &error);
 	evacuation->invalid_because = arena_string(&evacuation->object_arena, error.message);
 	evacuation->listed = true;
-	if (evacuation->manifest.generation != generation && !evacuation->manifest.deleting &&
-	    !evacuation->manifest.finalizer) {
-		evacuation->restoring = false; /* a refused one was edited: from the start */
-		evacuation->verified = false;
-		evacuation->unregistered = false;
-		evacuation->observed_for_restore = false;
-	}
+	if (evacuation->manifest.mode != mode)
+		for (struct item *item = evacuation->items.first; item; item = item->next) {
+			drain_stop(item->drain); /* it only planned */
+			item_consider(item);
+		}
 	if (evacuation->manifest.generation != generation) {
 		evacuation->observe_due = (struct instant){0};
 		evacuation->nodes_due = true;
 	}
 	evacuation_touch(evacuation);
+}
+
+void evacuation_begin_anew(struct evacuation *evacuation)
+{
+	evacuation->restoring = false;
+	evacuation->verified = false;
+	evacuation->unregistered = false;
+	evacuation->observed_for_restore = false;
+	evacuation->observe_due = (struct instant){0};
+	evacuation->nodes_due = true;
 }
 
 void evacuation_touch(struct evacuation *evacuation)
@@ -203,7 +212,7 @@ void evacuation_node_scope(const struct evacuation *evacuation, struct scope *ou
 		.cluster_name = evacuation->engine->settings->cluster_name,
 		.evacuation = evacuation->manifest.name,
 		.evacuation_uid = evacuation->manifest.uid,
-		.eviction = nodes ? nodes->eviction : EVICTION_NONE,
+		.eviction = nodes->eviction,
 		.has_cluster = true,
 		.now = engine_wall(evacuation->engine),
 	};
@@ -239,6 +248,7 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 		instant_after(evacuation->since, COPY_PATIENCE_MS),
 		evacuation->items.draining || evacuation->manifest.mode == MODE_PLAN ? evacuation->volumes.due : otherwise,
 		evacuation->observe_due,
+		evacuation->remarks_until,
 		evacuation->status_due,
 		evacuation->finalizer_due,
 		evacuation->registration_due,

@@ -38,8 +38,11 @@ struct evacuation {
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
 	struct volumes volumes;
+	struct instant remarks_until; /* at recovery; 0 = none were waited for yet */
+	bool remarks_told;
 	uint64_t gates_seen;  /* cluster.nodes_changed when what waits was last considered */
 	bool gates_due;       /* something that gates look at has changed since */
+	bool remarks_due;     /* something has come to rest since the footnotes were last asked for */
 	struct instant since; /* when this process first acted on it */
 	bool nodes_due;       /* plan all nodes, not only the dirty ones */
 	bool nodes_unknown;   /* there are selected nodes whose zone cannot be told without the account's mapping */
@@ -92,6 +95,9 @@ void evacuation_touch(struct evacuation *evacuation);
 /* Stop everything at once (the lease is lost, the engine ends). */
 void evacuation_abort(struct evacuation *evacuation);
 void evacuation_free(struct evacuation *evacuation);
+
+/* What was refused has been given back, and the object was edited: from the start. */
+void evacuation_begin_anew(struct evacuation *evacuation);
 
 /* Does it hold, or want to hold, its zone? Plan and refused ones do not. */
 bool evacuation_wants_zone(const struct evacuation *evacuation);

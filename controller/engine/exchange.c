@@ -280,10 +280,18 @@ static bool try_to_send(struct engine *engine, struct exchange *exchange, struct
 
 /* Looks. */
 
+/* Of what stands in one cluster, say: what is refused there does not fail the others. */
+static const char *look_group(const struct exchange *exchange)
+{
+	const struct item *item = exchange->ask.item;
+
+	return item->actuator->look_group ? item->actuator->look_group(&item->change) : "";
+}
+
 static bool same_look(const struct exchange *a, const struct exchange *b)
 {
 	return a->ask.place == b->ask.place && a->ask.item->actuator == b->ask.item->actuator &&
-	       a->ask.item->evacuation == b->ask.item->evacuation;
+	       a->ask.item->evacuation == b->ask.item->evacuation && text_equal(look_group(a), look_group(b));
 }
 
 static void gather_look(struct engine *engine, struct exchange *first)

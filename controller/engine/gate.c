@@ -1,5 +1,6 @@
 #include "gate.h"
 
+#include "actuators/registry.h"
 #include "drain.h"
 #include "evacuation.h"
 #include "nodes/eks_node.h"
@@ -15,7 +16,8 @@ static const char *node_waits(const struct evacuation *evacuation, const struct 
 
 	if (!item || item->excluded || item->state == ITEM_REFUSED)
 		return "nobody drains it, for it is not selected";
-	if (item->drained || item->state == ITEM_GONE)
+	if (item->drained && (item->state == ITEM_APPLIED || item->state == ITEM_SETTLED) &&
+	    text_equal(item->change.incarnation, entry->resource.incarnation))
 		return NULL;
 	if (drain_has_expired(item->drain))
 		return "it was not drained within its time";
@@ -48,15 +50,15 @@ static const char *nodes_wait(const struct item *item, struct arena *arena)
 static bool services_wait(const struct item *item)
 {
 	const struct evacuation *evacuation = item->evacuation;
+	const struct items *items = &evacuation->items;
+	size_t services = item_lane_of(&ecs_service);
 
 	if (!item->carries_ecs || !evacuation->started_at.us ||
 	    wallclock_after_ms(evacuation->started_at, GATE_SERVICES_MS).us <= engine_wall(evacuation->engine).us)
 		return false;
-	for (const struct item *other = evacuation->items.first; other; other = other->next)
-		if (text_equal(other->change.kind, "EcsService") &&
-		    (other->state == ITEM_PLANNED || other->state == ITEM_WAITING || process_running(&other->process)))
-			return true;
-	return false;
+	return items->lanes[services].running + items->states[services][ITEM_PLANNED] +
+	           items->states[services][ITEM_WAITING] >
+	       0;
 }
 
 const char *gate_waits(const struct item *item, struct arena *arena, enum guard *guard)
@@ -71,4 +73,11 @@ const char *gate_waits(const struct item *item, struct arena *arena, enum guard 
 	else if (services_wait(item))
 		why = "its instances carry ECS tasks: waits until the services are out";
 	return why;
+}
+
+const char *gate_overridden(const struct item *item, struct arena *arena)
+{
+	const char *reason = plan_allows(item->evacuation, GUARD_NODES_NOT_DRAINED, item->change.name);
+
+	return reason && nodes_wait(item, arena) ? reason : NULL;
 }

@@ -15,4 +15,7 @@
 /* Why the item may not be begun yet (a sentence in `arena`, *guard the rule, which may be none), or NULL. */
 const char *gate_waits(const struct item *item, struct arena *arena, enum guard *guard);
 
+/* It does not wait for its nodes only because a person said so: the reason; NULL otherwise. */
+const char *gate_overridden(const struct item *item, struct arena *arena);
+
 #endif

@@ -190,6 +190,10 @@ struct inquiry *inquiry_remark(struct item *item, void (*ended)(void *self, stru
 	inquiry->ended = ended;
 	inquiry->self = self;
 	item->actuator->remark(inquiry->scope, &change, item->direction, &inquiry->arena, &inquiry->queue);
+	if (!inquiry->queue.first) {
+		inquiry_release(inquiry);
+		return NULL;
+	}
 	inquiry_send_queue(inquiry);
 	return inquiry;
 }

@@ -44,7 +44,7 @@ struct inquiry *inquiry_survey(struct engine *engine, struct place *place, const
 /* Look at the items of `exchanges` (ASK_LOOK, all of one place and actuator, at most look_max) and tell each. */
 void inquiry_look(struct engine *engine, struct exchange *const *exchanges, size_t count);
 
-/* What the change of `item` could not move (actuator->remark, which must be there). As a survey. */
+/* What the change of `item` could not move (actuator->remark, which must be there). As a survey; NULL when there is nothing to be asked. */
 struct inquiry *inquiry_remark(struct item *item, void (*ended)(void *self, struct inquiry *inquiry), void *self);
 
 /* The engine ends: drop the looks under way. */

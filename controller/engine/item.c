@@ -57,8 +57,7 @@ static struct items *items_of(const struct item *item)
 	return &item->evacuation->items;
 }
 
-/* Each kind of AWS has a lane, in the order of the registry. */
-static size_t lane_of(const struct actuator *actuator)
+size_t item_lane_of(const struct actuator *actuator)
 {
 	size_t lane = LANE_NODES + 1;
 
@@ -212,7 +211,7 @@ struct item *items_add(struct items *items, struct evacuation *evacuation, const
 	arena_init(&item->carried_arena, "carried", ITEM_ARENA_MAX);
 	item->evacuation = evacuation;
 	item->actuator = actuator;
-	item->lane = lane_of(actuator);
+	item->lane = item_lane_of(actuator);
 	item->change = change_copy(change, &item->arena);
 	item->at = engine_wall(evacuation->engine);
 	bucket = &items->buckets[bucket_of(change->id)];
@@ -234,6 +233,25 @@ static void cut_to_reason(const char *sentence, char out[static ITEM_REASON_BYTE
 	         sentence);
 }
 
+/* What was seen of its pods holds only while it is tainted. */
+static void node_becomes(struct item *item, enum item_state state)
+{
+	switch (state) {
+	case ITEM_APPLYING:
+	case ITEM_APPLIED:
+	case ITEM_SETTLED:
+	case ITEM_FAILED:
+		break;
+	case ITEM_PLANNED: /* the plan of it, or its taint is to be put on (again) */
+	case ITEM_WAITING:
+		item->drained = false;
+		break;
+	default:
+		item->drained = false;
+		drain_stop(item->drain);
+	}
+}
+
 void item_become(struct item *item, enum item_state state, const char *reason)
 {
 	char cut[ITEM_REASON_BYTES];
@@ -241,13 +259,16 @@ void item_become(struct item *item, enum item_state state, const char *reason)
 	cut_to_reason(reason, cut);
 	if (item->state == state && strcmp(item->reason, cut) == 0)
 		return;
+	if (item_is_node(item))
+		node_becomes(item, state);
 	if (item->state != state) {
 		item->at = engine_wall(item->evacuation->engine);
 		items_of(item)->states[item->lane][item->state]--;
 		items_of(item)->states[item->lane][state]++;
 	}
+	if (item->state != state)
+		item->evacuation->gates_due = item->evacuation->remarks_due = true;
 	item->state = state;
-	item->evacuation->gates_due = true;
 	memcpy(item->reason, cut, sizeof(cut));
 	item_consider(item);
 	evacuation_touch(item->evacuation);
@@ -335,7 +356,7 @@ void item_set_change(struct item *item, const struct change *change)
 
 void item_drop(struct item *item)
 {
-	if (item->dropped)
+	if (item->dropped || (item->held && !item_is_node(item))) /* what we took out of it must find its way back */
 		return;
 	item->dropped = true;
 	items_of(item)->dropped++;
@@ -375,6 +396,9 @@ void items_sweep(struct items *items)
 			item->dropped = false; /* it has come to something after all */
 			items->dropped--;
 		}
+	for (struct item *item = items->first; item; item = item->next)
+		if (item->dropped)
+			item_abort(item); /* whatever ends considers its item: not after the lines are swept */
 	for (size_t lane = 0; lane < LANES_MAX; lane++) {
 		line_sweep(&items->lanes[lane].considered);
 		line_sweep(&items->lanes[lane].later);
@@ -402,8 +426,11 @@ static void item_ended(void *self)
 	struct item *item = self;
 
 	items_of(item)->running--;
+	items_of(item)->lanes[item->lane].running--;
 	items_of(item)->aside -= item->aside;
-	item->aside = false;
+	item->aside = item->copying = false;
+	if (item_is_node(item)) /* its events were not looked at meanwhile */
+		cluster_touch_node(item->evacuation->engine, item->change.name);
 	item->ended_at = engine_now(item->evacuation->engine);
 	item_set_changing(item, false);
 	item_consider(item);
@@ -415,8 +442,10 @@ void item_start(struct item *item, enum direction direction, const struct step *
 	item->stales = 0;
 	item->subnets_absent_since = (struct instant){0};
 	item->several_updates = item->unanswered_until.us != 0;
-	item->aside = first == change_node_copy_first;
+	item->copying = first == change_node_copy_first;
+	item->aside = item->copying || item->state == ITEM_FAILED;
 	items_of(item)->running++;
+	items_of(item)->lanes[item->lane].running++;
 	items_of(item)->aside += item->aside;
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};

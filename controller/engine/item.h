@@ -56,7 +56,9 @@ struct item {
 	bool excluded;            /* tagged zonevac.dev/exclude while held: it is put back and left */
 	bool dropped;             /* nothing of ours and no longer wanted: forgotten at the next sweep */
 	bool held;                /* we have had a record of it, and have not put it back */
-	bool aside; /* the process at work only writes the journal's copy of a node: the phase does not wait for it */
+	bool copying;             /* the process at work only writes the journal's copy of a node */
+	bool aside;    /* the phase does not wait for the process at work: a copy, or what failed and is tried again */
+	bool put_back; /* a node that was backed out: what was known of it from before us is no longer so */
 	struct instant ended_at; /* of the last process: an observation begun before knows less */
 	bool changing;           /* between its read and the answer of its update: counts against maxInFlight */
 	struct instant retry_at; /* FAILED: not tried again before */
@@ -69,6 +71,7 @@ struct item {
 	bool newcomer;              /* a node made after the evacuation began */
 
 	struct drain *drain;       /* a node that is out; NULL = not begun */
+	struct instant tainted_at; /* a node, by this process; 0 = before it */
 	bool drained;              /* a look at its pods found nothing that a drain waits for */
 	bool taint_evicts;         /* its drain took too long: the taint gets NoExecute */
 	struct inquiry *remarking; /* under way */
@@ -109,6 +112,7 @@ struct lane {
 	struct item_line considered; /* state, record or process has changed: may something be begun on them? */
 	struct item_line later;      /* considered, but it may not be begun yet */
 	size_t changing;             /* between their read and the answer of their update */
+	size_t running;              /* a process is at work on them */
 	struct instant begin_due;    /* even a single free place may be filled then */
 };
 
@@ -123,12 +127,13 @@ struct items {
 	size_t states[LANES_MAX][ITEM_STATES];
 	size_t draining;          /* nodes whose drain the phase waits for */
 	size_t draining_others;   /* of them, those that still hold pods which are not our own, or may */
+	size_t refusals;          /* nodes with an eviction that needs a person */
 	size_t newcomers;         /* nodes in the zone that were made after the evacuation began */
 	size_t remarking;         /* inquiries about what changes could not move */
 	size_t records;           /* items with an open record of ours */
 	size_t held;              /* AWS items that we have out, whether or not the journal still knows it */
 	size_t running;           /* processes at work */
-	size_t aside;             /* of them, those that only write copies */
+	size_t aside;             /* of them, those that the phase does not wait for */
 	size_t dropped;           /* items to be forgotten */
 	size_t changing;          /* of all lanes */
 	struct instant retry_due; /* the earliest time to try something again; 0 = none */
@@ -168,6 +173,9 @@ void item_abort(struct item *item);
 void item_set_changing(struct item *item, bool changing);
 
 bool item_is_node(const struct item *item);
+
+/* Nodes have the first lane, the kinds of AWS the others in the order of the registry. */
+size_t item_lane_of(const struct actuator *actuator);
 
 /* Put it in the line of those that may be begun. */
 void item_consider(struct item *item);

@@ -94,8 +94,11 @@ static void know_ours(struct observation *observation)
 	for (size_t i = 0; i < records->count; i++)
 		if (!records->at[i].unreadable && string_list_has(&records->at[i].owners, observation->engine->cluster.owner))
 			string_list_add(&scope->held_ids, arena, records->at[i].resource_id);
-	scope_sort_ids(&scope->node_instances);
-	scope_sort_ids(&scope->held_ids);
+	for (const struct item *item = observation->evacuation->items.first; item; item = item->next)
+		if (item->held)
+			string_list_add(&scope->held_ids, arena, arena_string(arena, item->change.id));
+	string_list_sort(&scope->node_instances);
+	string_list_sort(&scope->held_ids);
 	scope->now = engine_wall(observation->engine);
 }
 

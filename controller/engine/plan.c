@@ -8,17 +8,18 @@
 #include "nodes/eks_node.h"
 #include "state.h"
 
-/* The record says which guard a person overrode, and why. */
-static const struct json *allowed_detail(const struct change *change, enum guard guard, const char *reason,
-                                         struct arena *arena)
+void plan_note_allowed(struct change *change, enum guard guard, const char *reason, struct arena *arena)
 {
 	struct json *detail = change->detail ? json_copy(arena, change->detail) : json_new_object(arena);
-	struct json *allowed = json_new_object(arena);
+	const struct json *before = json_get(detail, "allowed");
+	struct json *list = before ? json_copy(arena, before) : json_new_array(arena);
+	struct json *entry = json_new_object(arena);
 
-	json_set_string(allowed, "guard", guard_name(guard));
-	json_set_string(allowed, "reason", reason);
-	json_set(detail, "allowed", allowed);
-	return detail;
+	json_set_string(entry, "guard", guard_name(guard));
+	json_set_string(entry, "reason", reason);
+	json_add(list, entry);
+	json_set(detail, "allowed", list);
+	change->detail = detail;
 }
 
 static const struct selector *selector_of(const struct evacuation *evacuation, const char *kind)
@@ -58,18 +59,21 @@ void plan_decide(const struct evacuation *evacuation, const struct actuator *act
                  struct arena *arena, struct decision *out)
 {
 	const struct scope *scope = &evacuation->facts->scope;
-	const char *reason;
+	const char *reason, *behind;
 
 	actuator->plan(scope, resource, arena, out);
 	if (out->verdict != VERDICT_REFUSED || !guard_is_overridable(out->guard) || !out->change.id)
 		return;
 	reason = plan_allows(evacuation, out->guard, resource->name);
-	if (!reason || (out->guard_behind != GUARD_NONE && !plan_allows(evacuation, out->guard_behind, resource->name)))
+	behind = out->guard_behind != GUARD_NONE ? plan_allows(evacuation, out->guard_behind, resource->name) : NULL;
+	if (!reason || (out->guard_behind != GUARD_NONE && !behind))
 		return;
+	plan_note_allowed(&out->change, out->guard, reason, arena);
+	if (behind)
+		plan_note_allowed(&out->change, out->guard_behind, behind, arena);
 	out->verdict = VERDICT_CHANGE;
-	out->change.detail = allowed_detail(&out->change, out->guard, reason, arena);
+	out->reason = arena_printf(arena, "%s overridden: %s", guard_name(out->guard), reason);
 	out->guard = GUARD_NONE;
-	out->reason = NULL;
 }
 
 static bool ours(const struct evacuation *evacuation, const struct record *record)
@@ -98,8 +102,15 @@ static bool record_is_done(const struct record *record)
 /* A node that carries our mark: what is left is its drain, which says by itself how far it is. */
 static void take_tainted(struct item *item)
 {
-	if (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED)
+	struct scope scope;
+	bool settled;
+
+	drain_scope(item, &scope);
+	settled = item->drained || scope.eviction == EVICTION_NONE;
+	if (item->state != (settled ? ITEM_SETTLED : ITEM_APPLIED)) /* or the object was edited */
 		drain_judge_state(item, NULL);
+	if (drain_is_due(item))
+		item_consider(item);
 }
 
 static void take_decision(struct item *item, const struct decision *decision, const struct record *record)
@@ -122,6 +133,8 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		if (item->state != ITEM_RIVAL && item->state != ITEM_FAILED && item->state != ITEM_PLANNED &&
 		    item->state != ITEM_WAITING)
 			item_become(item, ITEM_PLANNED, NULL);
+		if (decision->reason)
+			item_set_remark(item, decision->reason);
 		item_consider(item);
 		break;
 	}
@@ -135,7 +148,8 @@ static void take_excluded(struct evacuation *evacuation, const struct actuator *
 	struct item *item;
 
 	item = items_find(&evacuation->items, resource->id);
-	if (!ours(evacuation, record)) { /* nothing of it is out: it is as if it had never been planned */
+	if (!ours(evacuation, record) &&
+	    !(item && item->held)) { /* nothing of it is out: as if it had never been planned */
 		if (item && !process_running(&item->process) && !item->has_record)
 			item_drop(item);
 		return;
@@ -145,7 +159,8 @@ static void take_excluded(struct evacuation *evacuation, const struct actuator *
 	item = item_of(evacuation, actuator, resource, &none);
 	if (process_running(&item->process))
 		return;
-	item_set_record(item, record);
+	if (record || !item->held)
+		item_set_record(item, record);
 	item->excluded = true;
 	item_consider(item);
 }
@@ -221,6 +236,14 @@ const struct record *plan_strange_record(const struct evacuation *evacuation)
 	return NULL;
 }
 
+static const char *why_not_seen(const struct evacuation *evacuation, const struct actuator *actuator)
+{
+	for (size_t i = 0; i < evacuation->facts->survey_count; i++)
+		if (evacuation->facts->surveys[i]->actuator == actuator && evacuation->facts->surveys[i]->failed)
+			return "its kind cannot be read at present; it stays as it is";
+	return "it is no longer selected, or no longer there: it is put back at recovery";
+}
+
 /* A record of ours without a selected resource: it stays out until recovery. */
 static void take_record(struct evacuation *evacuation, const struct record *record)
 {
@@ -242,7 +265,7 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 	if (evacuation->restoring)
 		item_become(item, ITEM_RESTORING, NULL);
 	else
-		item_become(item, ITEM_APPLIED, "it is no longer selected, or no longer there: it is put back at recovery");
+		item_become(item, ITEM_APPLIED, why_not_seen(evacuation, actuator));
 }
 
 /* Held, and the journal does not know it: its process writes the record again. */
@@ -323,6 +346,18 @@ void plan_take_status(struct evacuation *evacuation, const struct json *status)
 
 /* Nodes. */
 
+/* Made anew from a dump, mark and taint included: another node, that has yet to be drained. */
+static void adopt(struct item *item, const struct scope *scope, const struct resource *node, struct arena *arena)
+{
+	struct change carried;
+
+	if (text_equal(item->change.incarnation, node->incarnation) || !eks_node.carries(scope, node, arena, &carried))
+		return;
+	drain_stop(item->drain);
+	item->drained = false;
+	item_set_change(item, &carried);
+}
+
 static void take_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
                       struct arena *arena)
 {
@@ -338,8 +373,10 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 		evacuation->nodes_unknown |= !known && plan_selected(evacuation, node);
 		return;
 	}
-	if (item && process_running(&item->process))
+	if (item && process_running(&item->process) && !item->copying)
 		return;
+	if (item)
+		item_set_newcomer(item, false); /* until it counts */
 	if (tags_exclude(&node->tags) && eks_node.carries(scope, node, arena, &carried)) {
 		item = item_of(evacuation, &eks_node, node, &decision);
 		item->excluded = true;
@@ -359,6 +396,8 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 		return;
 	if (decision.verdict == VERDICT_NOTHING && !item)
 		decision.change = carried;
+	if (item && decision.verdict == VERDICT_NOTHING)
+		adopt(item, scope, node, arena);
 	item = item_of(evacuation, &eks_node, node, &decision);
 	item->excluded = false;
 	item_set_newcomer(item, evacuation->started_at.us && eks_node_created_at(node).us > evacuation->started_at.us);
@@ -366,15 +405,29 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 }
 
 /* An item whose node has gone stays as it is told; a node made anew under its name is planned again by its item. */
+static void take_gone(struct item *item)
+{
+	if (!item_is_node(item) || item->evacuation->restoring || item->state == ITEM_GONE ||
+	    cluster_node(item->evacuation->engine, item->change.name))
+		return;
+	item_set_newcomer(item, false);
+	if (!process_running(&item->process) || item->copying)
+		item_become(item, ITEM_GONE, "the node no longer exists");
+}
+
+void plan_take_gone_node(struct evacuation *evacuation, const char *id)
+{
+	struct item *item = items_find(&evacuation->items, id);
+
+	if (item)
+		take_gone(item);
+	evacuation_touch(evacuation);
+}
+
 static void take_gone_nodes(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
-		if (item_is_node(item) && !process_running(&item->process) && item->state != ITEM_GONE &&
-		    !evacuation->restoring && !cluster_node(evacuation->engine, item->change.name)) {
-			item_set_newcomer(item, false);
-			drain_stop(item->drain);
-			item_become(item, ITEM_GONE, "the node no longer exists");
-		}
+		take_gone(item);
 }
 
 typedef void (*node_taker)(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,

@@ -24,11 +24,17 @@ void plan_take_records(struct evacuation *evacuation);
 /* The nodes out of the cache, all or those that changed: items for the selected ones of the zone. */
 void plan_take_nodes(struct evacuation *evacuation);
 
+/* A node has been deleted. */
+void plan_take_gone_node(struct evacuation *evacuation, const char *id);
+
 /* Restoring: items for the nodes that carry our annotation for this zone. How many are not back yet. */
 size_t plan_take_held_nodes(struct evacuation *evacuation);
 
 /* The reason that a person gave for overriding the guard for a resource of this name (guards.allow), or NULL: nobody did. */
 const char *plan_allows(const struct evacuation *evacuation, enum guard guard, const char *name);
+
+/* The record of a change says which guards a person overrode, and why: {"allowed":[{"guard":"ManagedByEks","reason":"…"}]} in its detail. */
+void plan_note_allowed(struct change *change, enum guard guard, const char *reason, struct arena *arena);
 
 /* actuator->plan, and what a person allows on top of it. The record of an allowed change says so. */
 void plan_decide(const struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,

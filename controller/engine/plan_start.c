@@ -16,8 +16,8 @@ static bool retry_reached(const struct item *item)
 
 static bool wants_out(const struct item *item)
 {
-	return !item->dropped && (item->state == ITEM_PLANNED || item->state == ITEM_WAITING ||
-	                          (item->state == ITEM_FAILED && retry_reached(item)));
+	return !item->dropped && (item->state == ITEM_PLANNED ||
+	                          ((item->state == ITEM_WAITING || item->state == ITEM_FAILED) && retry_reached(item)));
 }
 
 /*
@@ -46,7 +46,6 @@ static size_t room(struct evacuation *evacuation, struct lane *lane, const struc
 
 static void start_changing(struct item *item, enum direction direction, const struct step *first)
 {
-	item->excluded = false;
 	item_start(item, direction, first);
 	item_set_changing(item, true);
 }
@@ -80,14 +79,19 @@ static void start_node(struct item *item, bool copies)
 	if (drain_is_due(item))
 		drain_start(item);
 	if (item->excluded) {
-		item->excluded = false;
 		forget_drain(item);
-		item_start(item, DIRECTION_BACK, change_node_back_first);
+		if (retry_reached(item))
+			item_start(item, DIRECTION_BACK, change_node_back_first);
 	} else if (wants_out(item)) {
 		if (waits_for_copy(item))
 			item_consider_later(item);
 		else
 			item_start(item, DIRECTION_OUT, change_node_out_first);
+	} else if (item->state == ITEM_RESTORED && item->has_record) { /* backed out: nobody is to find it in the journal */
+		if (copies && retry_reached(item))
+			item_start(item, DIRECTION_BACK, change_node_close_first);
+		else
+			item_consider_later(item);
 	} else if (item->state == ITEM_GONE) { /* its copy is closed, then it is forgotten: nodes come and go */
 		if (!item->has_record)
 			item_drop(item);
@@ -106,9 +110,9 @@ static void start_node(struct item *item, bool copies)
 /* True when it was begun. */
 static bool start_aws(struct item *item)
 {
-	if (item->excluded && item->has_record)
-		start_changing(item, DIRECTION_BACK, change_restore_first);
-	else if (!wants_out(item))
+	if (item->excluded && (item->has_record || item->held) && retry_reached(item))
+		start_changing(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
+	else if (item->excluded || !wants_out(item))
 		return false;
 	else if (plan_waits(item))
 		item_consider_later(item);
@@ -182,9 +186,12 @@ void plan_start(struct evacuation *evacuation)
 	struct item *item;
 
 	items_consider_retries(items, engine_now(evacuation->engine));
-	while ((item = lane_next_considered(nodes)) != NULL)
+	while ((item = lane_next_considered(nodes)) != NULL) {
+		if (item->copying && (item->excluded || wants_out(item)))
+			process_abort(&item->process); /* nodes do not wait for the journal; a copy that lands is found again */
 		if (!process_running(&item->process))
 			start_node(item, copies);
+	}
 	lane_take_later(nodes);
 	consider_gates(evacuation);
 	if (evacuation->registered)
@@ -264,7 +271,8 @@ void plan_start_restores(struct evacuation *evacuation, bool aws)
 	while ((item = lane_next_considered(&items->lanes[LANE_NODES])) != NULL)
 		if (!process_running(&item->process))
 			start_node_restore(evacuation, &scope, item, aws);
-	lane_take_later(&items->lanes[LANE_NODES]);
+	for (size_t lane = 0; lane < LANES_MAX; lane++) /* nothing waits for anything on the way back */
+		lane_take_later(&items->lanes[lane]);
 	if (aws)
 		start_lanes(evacuation, start_restore);
 }

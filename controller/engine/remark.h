@@ -10,6 +10,9 @@
 /* Ask for some that have not been asked for yet. */
 void remarks_turn(struct evacuation *evacuation);
 
+/* At recovery, when all is back: have they all been answered, or has the time for that run out? */
+bool remarks_are_in(struct evacuation *evacuation);
+
 /* Nobody is to be told any more. */
 void item_stop_remark(struct item *item);
 

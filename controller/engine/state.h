@@ -46,6 +46,9 @@ struct engine {
 	struct place *places;
 	struct cluster cluster;
 	struct budgets budgets;
+	size_t evictions;             /* under way, over all nodes */
+	struct instant evictions_due; /* the API server was busy: none before */
+	int evictions_busy;           /* how often in a row it was */
 	struct evacuation *evacuations;
 
 	struct lease lease;

@@ -101,7 +101,8 @@ static void tell_waiting_groups(struct evacuation *evacuation, struct arena *are
 	const struct item *first = NULL;
 	size_t waiting = 0;
 
-	if (items->running > items->aside || items->draining > 0 || items_in_state(items, ITEM_PLANNED) > 0)
+	if (items_in_state(items, ITEM_WAITING) == 0 || items->running > items->aside || items->draining > 0 ||
+	    items_in_state(items, ITEM_PLANNED) > 0)
 		return;
 	for (const struct item *item = items->first; item; item = item->next)
 		if (item->state == ITEM_WAITING && item->guard == GUARD_NODES_NOT_DRAINED) {
@@ -118,6 +119,16 @@ static void tell_waiting_groups(struct evacuation *evacuation, struct arena *are
 		waiting > 1 ? arena_printf(arena, ", and %zu more such groups", waiting - 1) : "");
 }
 
+static void tell_refusal(struct evacuation *evacuation)
+{
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (drain_refusal(item->drain)) {
+			stall_set(&evacuation->stall, "EvictionRefused", "node %s: %s", item->change.name,
+			          drain_refusal(item->drain));
+			return;
+		}
+}
+
 /* A drain that a person has to see to; whatever else keeps the evacuation is told first. */
 static void tell_drains(struct evacuation *evacuation)
 {
@@ -131,6 +142,8 @@ static void tell_drains(struct evacuation *evacuation)
 	why = items->draining > 0 ? drain_paused_because(evacuation, &arena) : NULL;
 	if (why)
 		stall_set(&evacuation->stall, "CapacityReturnsToZone", "%s", why);
+	else if (items->refusals > 0)
+		tell_refusal(evacuation);
 	else
 		tell_waiting_groups(evacuation, &arena);
 	arena_done(&arena);
@@ -145,6 +158,12 @@ void turn_evacuating(struct evacuation *evacuation)
 		evacuation->stall = evacuation->refusal;
 		return;
 	}
+	if (evacuation->restoring && evacuation->manifest.finalizer) { /* edited while that was given back: first that */
+		turn_restoring(evacuation);
+		return;
+	}
+	if (evacuation->restoring)
+		evacuation_begin_anew(evacuation);
 	if (!admit_by_objects(evacuation))
 		return;
 	if (evacuation->manifest.mode == MODE_PLAN) {

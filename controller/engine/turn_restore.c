@@ -120,8 +120,7 @@ static bool restore_aws(struct evacuation *evacuation)
 	plan_start_restores(evacuation, true);
 	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
-	remarks_turn(evacuation);
-	if (evacuation->items.remarking > 0 || !verify_nothing_left(evacuation))
+	if (!remarks_are_in(evacuation) || !verify_nothing_left(evacuation))
 		return false;
 	if (admit_unregister(evacuation))
 		return true;

@@ -33,7 +33,7 @@ static void take(struct evacuation *evacuation, struct instant now)
 
 	volumes->arena = volumes->reading_arena;
 	volumes->claims = volumes->reading;
-	scope_sort_ids(&volumes->claims);
+	string_list_sort(&volumes->claims);
 	volumes->reading_arena = before;
 	volumes->due = instant_after(now, evacuation->engine->settings->resync_ms);
 }
@@ -77,11 +77,14 @@ void volumes_turn(struct evacuation *evacuation)
 {
 	struct volumes *volumes = &evacuation->volumes;
 
+	if (evacuation->facts && !volumes->zone_known) /* they name it as the account does: once more */
+		volumes->due = (struct instant){0};
 	if (volumes->exchange || (evacuation->items.draining == 0 && evacuation->manifest.mode != MODE_PLAN) ||
 	    !instant_reached(volumes->due, engine_now(evacuation->engine)))
 		return;
 	arena_reset(&volumes->reading_arena);
 	volumes->reading = (struct string_list){0};
 	volumes->pages = 0;
+	volumes->zone_known = evacuation->facts != NULL;
 	ask(evacuation, NULL);
 }

@@ -16,6 +16,7 @@ struct volumes {
 	struct arena reading_arena;
 	struct string_list reading;
 	int pages;
+	bool zone_known; /* by name, when it was last read */
 	struct instant due;
 };
 

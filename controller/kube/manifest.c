@@ -9,13 +9,14 @@
 #define KIND "ZonalEvacuation"
 #define TAGS_MAX 32
 #define NAMES_MAX 64
-#define TEXT_MAX_BYTES 256
-#define REGION_MAX_BYTES 32
+#define TEXT_MAX 256
+/* A label's prefix, a slash and its name; the keys of AWS tags are shorter. */
+#define TAG_KEY_MAX (253 + 1 + 63)
+#define REGION_MAX 32
 #define IN_FLIGHT_MAX 256
 #define IN_FLIGHT_DEFAULT 16
 #define DRAIN_TIMEOUT_MAX_S 86400
 #define DRAIN_TIMEOUT_DEFAULT_S 900
-#define REASON_MAX_CHARACTERS 256
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
@@ -69,7 +70,17 @@ static bool check_object(const struct place *place, const char *path, const stru
 	return true;
 }
 
-/* A string of 1 to `max` bytes; NULL in *out when it is not there. */
+/* As the API server counts: a person writes in any language. */
+static size_t count_characters(const char *string)
+{
+	size_t count = 0;
+
+	for (const char *at = string; *at != '\0'; at++)
+		count += ((unsigned char)*at & 0xc0) != 0x80;
+	return count;
+}
+
+/* A string of 1 to `max` characters; NULL in *out when it is not there. */
 static bool read_string(const struct place *place, const char *path, const struct json *value, size_t max,
                         const char **out)
 {
@@ -80,8 +91,8 @@ static bool read_string(const struct place *place, const char *path, const struc
 		return refuse(place, path, "must be a string (in YAML: put it in quotes)");
 	if (**out == '\0')
 		return refuse(place, path, "must not be empty");
-	if (strlen(*out) > max)
-		return error_set(place->error, ERROR_INPUT, "%s: must not be longer than %zu bytes", path, max);
+	if (count_characters(*out) > max)
+		return error_set(place->error, ERROR_INPUT, "%s: must not be longer than %zu characters", path, max);
 	return true;
 }
 
@@ -112,7 +123,7 @@ static const char *why_no_zone_id(const char *zone)
 
 static bool read_zone(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	if (!read_string(place, "spec.zoneId", member(spec, "zoneId"), TEXT_MAX_BYTES, &out->zone_id))
+	if (!read_string(place, "spec.zoneId", member(spec, "zoneId"), TEXT_MAX, &out->zone_id))
 		return false;
 	if (out->zone_id == NULL)
 		return refuse(place, "spec.zoneId", "is missing; give the zone's id, such as use1-az1");
@@ -123,7 +134,7 @@ static bool read_region(const struct place *place, const struct json *spec, stru
 {
 	const char *region;
 
-	if (!read_string(place, "spec.region", member(spec, "region"), REGION_MAX_BYTES, &region))
+	if (!read_string(place, "spec.region", member(spec, "region"), REGION_MAX, &region))
 		return false;
 	out->region = region;
 	if (region == NULL)
@@ -138,7 +149,7 @@ static bool read_mode(const struct place *place, const struct json *spec, struct
 	const char *mode;
 
 	out->mode = MODE_EVACUATE;
-	if (!read_string(place, "spec.mode", member(spec, "mode"), TEXT_MAX_BYTES, &mode))
+	if (!read_string(place, "spec.mode", member(spec, "mode"), TEXT_MAX, &mode))
 		return false;
 	if (text_equal(mode, "Plan"))
 		out->mode = MODE_PLAN;
@@ -159,9 +170,10 @@ static bool read_tags(const struct place *place, const char *path, const struct 
 		const char *key = NULL;
 		const char *value = json_string(json_member(map, i, &key));
 
-		if (*key == '\0' || strlen(key) > TEXT_MAX_BYTES || (value != NULL && strlen(value) > TEXT_MAX_BYTES))
-			return error_set(place->error, ERROR_INPUT, "%s: a tag has 1 to %d bytes and its value at most %d", path,
-			                 TEXT_MAX_BYTES, TEXT_MAX_BYTES);
+		if (*key == '\0' || count_characters(key) > TAG_KEY_MAX ||
+		    (value != NULL && count_characters(value) > TEXT_MAX))
+			return error_set(place->error, ERROR_INPUT, "%s: a tag has 1 to %d characters and its value at most %d",
+			                 path, TAG_KEY_MAX, TEXT_MAX);
 		if (value == NULL)
 			return error_set(place->error, ERROR_INPUT, "%s.%s: must be a string (in YAML: put it in quotes)", path,
 			                 key);
@@ -181,7 +193,7 @@ static bool read_names(const struct place *place, const char *path, const struct
 	for (size_t i = 0; i < json_count(list); i++) {
 		const char *name;
 
-		if (!read_string(place, nth(place, path, i), json_at(list, i), TEXT_MAX_BYTES, &name))
+		if (!read_string(place, nth(place, path, i), json_at(list, i), TEXT_MAX, &name))
 			return false;
 		if (name == NULL)
 			return refuse(place, nth(place, path, i), "must be a string");
@@ -243,7 +255,7 @@ static bool read_word(const struct place *place, const char *path, const struct 
 	struct string_list allowed = {0};
 	const char *word;
 
-	if (!read_string(place, path, value, TEXT_MAX_BYTES, &word))
+	if (!read_string(place, path, value, TEXT_MAX, &word))
 		return false;
 	for (int i = 0; words[i] != NULL; i++) {
 		string_list_add(&allowed, place->arena, words[i]);
@@ -359,7 +371,7 @@ static bool read_guard(const struct place *place, const char *path, const struct
 {
 	const char *name;
 
-	if (!read_string(place, path, value, TEXT_MAX_BYTES, &name))
+	if (!read_string(place, path, value, TEXT_MAX, &name))
 		return false;
 	*out = guard_parse(name);
 	if (!guard_is_overridable(*out))
@@ -369,21 +381,11 @@ static bool read_guard(const struct place *place, const char *path, const struct
 	return true;
 }
 
-/* A person writes it in any language, so characters are counted, as the API server does. */
 static bool read_reason(const struct place *place, const char *path, const struct json *value, const char **out)
 {
-	size_t count = 0;
-
-	if (!read_string(place, path, value, (size_t)4 * REASON_MAX_CHARACTERS, out))
+	if (!read_string(place, path, value, TEXT_MAX, out))
 		return false;
-	if (*out == NULL)
-		return refuse(place, path, "is missing; say why the guard may be overridden");
-	for (const char *at = *out; *at != '\0'; at++)
-		count += ((unsigned char)*at & 0xc0) != 0x80;
-	if (count > REASON_MAX_CHARACTERS)
-		return error_set(place->error, ERROR_INPUT, "%s: must not be longer than %d characters", path,
-		                 REASON_MAX_CHARACTERS);
-	return true;
+	return *out != NULL || refuse(place, path, "is missing; say why the guard may be overridden");
 }
 
 static bool read_allowance(const struct place *place, const char *path, const struct json *entry, struct allowance *out)

@@ -14,10 +14,11 @@ from bed.account import Account
 from bed.controller import Controller, binary
 from bed.controlplane import NAMESPACE, ControlPlane
 from bed.gate import Gate
-from bed.moto_patches import movement
+from bed.moto_patches import hurry
+from bed.workloads import Workloads
 from bed.world import World
 
-MOVEMENT_SECONDS = 0.2
+PROCESS_SECONDS = 0.2  # how long instances take to move, deployments and updates to be done
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that starts the product is named by its fixture; without the binary it fails, unlike the bed's own."""
     for item in items:
-        if "controllers" in getattr(item, "fixturenames", ()):
+        if {"controllers", "live_controllers"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("product")
 
 
@@ -73,7 +74,7 @@ def _gate(_account: Account, tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def account(_account: Account) -> Account:
-    movement.seconds = MOVEMENT_SECONDS
+    hurry(PROCESS_SECONDS)
     _account.seed([])
     return _account
 
@@ -111,8 +112,12 @@ def world(account: Account, kube) -> World:
 @pytest.fixture
 def controllers(request: pytest.FixtureRequest, gate: Gate, kube, installed: ControlPlane, tmp_path: Path):
     """Make a controller; all of a test's are stopped at its end, and their logs shown when it failed."""
+    yield from _controllers(request, gate, installed, tmp_path)
+
+
+def _controllers(request: pytest.FixtureRequest, gate: Gate, plane: ControlPlane, tmp_path: Path):
     assert binary().exists(), f"{binary()} is not built; set ZONEVAC_BIN"
-    kubeconfig = installed.product_kubeconfig(tmp_path / "kubeconfig")
+    kubeconfig = plane.product_kubeconfig(tmp_path / "kubeconfig")
     made: list[Controller] = []
 
     def make(*flags: str, **how) -> Controller:
@@ -128,6 +133,47 @@ def controllers(request: pytest.FixtureRequest, gate: Gate, kube, installed: Con
         for controller in made:
             print(f"\n--- {controller.log} (its end)\n{controller.tail()}")
         print("\n--- last requests\n" + "\n".join(_describe(entry) for entry in gate.entries[-40:]))
+
+
+# a cluster that is alive: its pods are scheduled, run, and end
+
+
+@pytest.fixture(scope="module")
+def live_plane(tmp_path_factory: pytest.TempPathFactory):
+    """A control plane of its own for one file of tests, with scheduler, controllers, and kwok for kubelets."""
+    plane = ControlPlane(tmp_path_factory.mktemp("live-plane") / "control", alive=True).start()
+    try:
+        plane.install()
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture
+def workloads(live_plane: ControlPlane):
+    """The live cluster, empty."""
+    made = Workloads(live_plane.kube)
+    made.create_namespace()
+    made.wipe()
+    wipe(live_plane.kube)
+    yield made
+    wipe(live_plane.kube)
+    made.wipe()
+
+
+@pytest.fixture
+def live_kube(live_plane: ControlPlane, workloads: Workloads):
+    return live_plane.kube
+
+
+@pytest.fixture
+def live_world(account: Account, live_kube) -> World:
+    return World(account, live_kube)
+
+
+@pytest.fixture
+def live_controllers(request: pytest.FixtureRequest, gate: Gate, live_kube, live_plane: ControlPlane, tmp_path: Path):
+    yield from _controllers(request, gate, live_plane, tmp_path)
 
 
 def _describe(entry) -> str:

@@ -233,8 +233,9 @@ def test_all_goes_with_nothing_else(kube: Kube, also: dict) -> None:
         {"matchNames": ["web-*"]},
         {"all": False, "matchTags": {"team": ""}, "matchNames": ["web-*"]},
         {"matchTags": {f"k{i}": "v" * 256 for i in range(32)}, "matchNames": ["n" * 256 for _ in range(64)]},
+        {"matchTags": {f"{i:02}" + "ü" * 315: "€" * 256 for i in range(32)}, "matchNames": ["€" * 256] * 64},
     ],
-    ids=["all", "tags", "names", "both", "largest"],
+    ids=["all", "tags", "names", "both", "largest", "largest in any language"],
 )
 def test_selectors_that_are_good(kube: Kube, selector: dict) -> None:
     made = kube.evacuate("a", zoneId="use1-az1", targets=selecting(selector))
@@ -249,9 +250,24 @@ def test_selectors_that_are_good(kube: Kube, selector: dict) -> None:
         {"matchNames": ["n" * 257]},
         {"matchNames": [""]},
         {"matchTags": {"k": "v" * 257}},
+        {"matchTags": {"k" * 318: "v"}},
+        {"matchTags": {"": "v"}},
         ALL | {"exclude": {"matchNames": ["n"] * 65}},
+        ALL | {"exclude": {"matchTags": {"k" * 318: "v"}}},
+        ALL | {"exclude": {"matchTags": {"": "v"}}},
     ],
-    ids=["33 tags", "65 names", "long name", "empty name", "long value", "65 exclusions"],
+    ids=[
+        "33 tags",
+        "65 names",
+        "long name",
+        "empty name",
+        "long value",
+        "long key",
+        "empty key",
+        "65 exclusions",
+        "long key of an exclusion",
+        "empty key of an exclusion",
+    ],
 )
 def test_selectors_have_bounds(kube: Kube, selector: dict) -> None:
     refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=selecting(selector)), "selector")

@@ -143,9 +143,50 @@ Test(drain, its_time_over_the_pods_are_kept)
 	world_add_budget(run.world, "default", "web", "web", 1);
 	run_for(&run, 10 * MINUTE_MS);
 	cr_assert_not_null(world_pod(run.world, "default", "web-1"));
-	run_stop(&run); /* a restart does not begin its time anew */
-	run_for(&run, 5 * MINUTE_MS);
-	cr_assert_not_null(world_pod(run.world, "default", "web-1"));
+	run_stop(&run); /* whoever comes new has not tried yet */
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
+	run_for(&run, MINUTE_MS);
+	cr_assert_null(world_pod(run.world, "default", "web-1"));
+	run_restore(&run);
+}
+
+Test(drain, a_controller_that_was_away_has_not_spent_its_time)
+{
+	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	world_add_budget(run.world, "default", "web", "web", 0);
+	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":300,\"onDrainTimeout\":\"Taint\""));
+	run_for(&run, MINUTE_MS);
+	run_stop(&run);
+	world_advance(run.world, 20 * MINUTE_MS);
+	world_add_budget(run.world, "default", "web", "web", 1);
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
+	cr_assert_null(world_pod(run.world, "default", "web-1"));
+	cr_assert_eq(world_evictions(run.world), 1, "by an eviction, not by the taint");
+	run_restore(&run);
+}
+
+Test(drain, more_time_is_more_time)
+{
+	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	world_add_budget(run.world, "default", "web", "web", 0);
+	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":120"));
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
+	world_add_budget(run.world, "default", "web", "web", 1);
+	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":7200"));
+	run_for(&run, 3 * MINUTE_MS);
+	cr_assert_null(world_pod(run.world, "default", "web-1"));
+	run_restore(&run);
+}
+
+Test(drain, eviction_may_be_turned_on_later)
+{
+	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	hold(NODES(",\"eviction\":\"None\""));
+	run_for(&run, 20 * MINUTE_MS);
+	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_for(&run, 3 * MINUTE_MS);
+	cr_assert_null(world_pod(run.world, "default", "web-1"));
+	cr_assert_str_eq(state_of("node-a1"), "Settled");
 	run_restore(&run);
 }
 
@@ -351,6 +392,7 @@ Test(drain, a_person_may_say_that_a_group_need_not_wait)
 	apply_allowing("NodesNotDrained");
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-b1");
+	assert_reason("workers", "NodesNotDrained overridden: the zone is dark");
 	run_restore(&run);
 	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-a1,subnet-b1");
 }
@@ -367,7 +409,10 @@ Test(drain, what_eks_manages_is_refused_unless_a_person_allows_it)
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	cr_assert_str_eq(world_group(run.world, "managed"), "subnet-b1");
 	const struct json *record = world_record(run.world, "use1-az1", world_group_arn(run.world, "managed"));
-	cr_assert_str_eq(json_path_string(record, "detail.M.allowed.M.reason.S"), "the zone is dark");
+	const struct json *allowed = json_at(json_path(record, "detail.M.allowed.L"), 0);
+	cr_assert_str_eq(json_path_string(allowed, "M.guard.S"), "ManagedByEks");
+	cr_assert_str_eq(json_path_string(allowed, "M.reason.S"), "the zone is dark");
+	assert_reason("managed", "ManagedByEks overridden: the zone is dark");
 	run_restore(&run);
 	cr_assert_str_eq(world_group(run.world, "managed"), "subnet-a1,subnet-b1");
 }

@@ -175,6 +175,34 @@ Test(resources, a_deployment_that_fails_is_told)
 	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-a1,subnet-b1");
 }
 
+/* What recovery rolls out may be rolled back as well: the record stays until that cannot be. */
+Test(resources, a_rollback_of_the_recovery_is_put_back_again)
+{
+	add_services();
+	const char *before = world_fingerprint(run.world, &arena);
+	hold(ALL_SERVICES);
+	world_break_deployments(run.world, "shop", "web", true);
+	run_restore(&run);
+	run_assert_as_before(&run, before, "restored");
+}
+
+static bool web_is_back(struct run *at)
+{
+	return strcmp(world_service(at->world, "shop", "web"), "subnet-a1,subnet-b1") == 0;
+}
+
+Test(resources, a_record_stays_while_its_recovery_rolls_out)
+{
+	add_services();
+	hold(ALL_SERVICES);
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, web_is_back, 10 * MINUTE_MS, "back");
+	cr_assert_str_eq(world_service_deployment(run.world, "shop", "web"), "IN_PROGRESS");
+	cr_assert_not_null(world_record(run.world, "use1-az1", world_service_arn(run.world, "shop", "web")));
+	run_must(&run, run_gone, 30 * MINUTE_MS, "gone");
+	cr_assert_eq(world_records(run.world), 0);
+}
+
 Test(resources, services_that_vanish_or_are_made_anew)
 {
 	add_services();
@@ -334,5 +362,66 @@ Test(resources, a_rival_is_told_with_his_traces)
 	cr_assert_str_eq(state_of("web"), "Rival", "%s", reason_of("web"));
 	assert_reason("web", "CloudFormation");
 	assert_reason("web", "subnet-a1");
+	run_restore(&run);
+}
+
+/* What went wrong once. */
+
+Test(resources, deletion_ends_after_an_update_that_failed)
+{
+	add_functions();
+	world_fail_update(run.world, "resize", "the subnet has no free addresses");
+	run_apply(&run, "out", "use1-az1", ALL_FUNCTIONS);
+	run_must(&run, resize_has_failed, 10 * MINUTE_MS, "Failed");
+	run_restore(&run);
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-a1,subnet-b1");
+	cr_assert_eq(world_records(run.world), 0);
+}
+
+static void fail_again(struct world *world, void *context)
+{
+	world_fail_update(world, "resize", "the subnet has no free addresses");
+	world_at(world, 1000, fail_again, context);
+}
+
+Test(resources, an_update_that_fails_at_recovery_is_not_sent_again_and_again)
+{
+	add_functions();
+	hold(ALL_FUNCTIONS);
+	fail_again(run.world, NULL);
+	unsigned updates = world_calls(run.world, "UpdateFunctionConfiguration");
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, resize_has_failed, 10 * MINUTE_MS, "Failed");
+	assert_reason("resize", "the subnet has no free addresses");
+	run_for(&run, 60 * MINUTE_MS);
+	updates = world_calls(run.world, "UpdateFunctionConfiguration") - updates;
+	cr_assert_leq(updates, 40, "%u updates in an hour", updates);
+	cr_assert_neq(world_records(run.world), 0, "what was taken out is still known");
+}
+
+Test(resources, a_held_function_that_the_journal_lost_is_not_forgotten)
+{
+	add_functions();
+	hold("[{\"kind\":\"LambdaFunction\",\"selector\":{\"matchTags\":{\"team\":\"web\"}}}]");
+	run_for(&run, MINUTE_MS);
+	run_stop(&run);
+	world_delete_record(run.world, "use1-az1", "resize");
+	run_for(&run, 15 * MINUTE_MS);
+	cr_assert_str_eq(state_of("resize"), "Settled", "%s", reason_of("resize"));
+	run_restore(&run);
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1,subnet-a1", "only their order is lost");
+}
+
+Test(resources, backing_one_out_survives_an_outage)
+{
+	add_functions();
+	hold(ALL_FUNCTIONS);
+	world_tag_function(run.world, "resize", "zonevac.dev/exclude=true");
+	run_to_calls(&run, "UpdateItem", 1);
+	world_aws_outage(run.world, 60000);
+	run_for(&run, 20 * MINUTE_MS);
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-a1,subnet-b1");
+	run_for(&run, 20 * MINUTE_MS);
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-a1,subnet-b1", "it is not taken out again");
 	run_restore(&run);
 }

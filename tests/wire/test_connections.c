@@ -282,6 +282,6 @@ Test(wire_connections, woken_many_times_is_told_once)
 
 Test(wire_connections, waiting_for_ever_for_nothing_is_a_bug, .signal = SIGABRT)
 {
-	freopen("/dev/null", "w", stderr);
+	cr_assert_not_null(freopen("/dev/null", "w", stderr));
 	hearer_listen(hearer, 2LL * 60 * 60 * 1000);
 }

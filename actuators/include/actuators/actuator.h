@@ -50,6 +50,12 @@ struct actuator {
 	             struct probes *out);
 
 	/*
+	 * may: the group that a change is looked at with, a word that lives as long as the change. Changes of different groups
+	 * are not looked at together, so that what one group refuses does not fail the others. NULL: all may be.
+	 */
+	const char *(*look_group)(const struct change *change);
+
+	/*
 	 * must: what an answer (2xx) says: appends to `resources` and `further`. ERROR_MALFORMED when it is not what the
 	 * service's model says; nothing is appended then.
 	 */
@@ -57,7 +63,7 @@ struct actuator {
 	              struct arena *arena, struct resources *resources, struct probes *further, struct error *error);
 
 	/*
-	 * may: an error in place of an answer (a cluster deleted since it was listed; a function whose tags may not be read).
+	 * may: an error in place of an answer (a cluster deleted since it was listed; services or tags that may not be read).
 	 * True: it says something of the resources, which are appended, or nothing is there any more. False, or NULL: the
 	 * question failed.
 	 */

@@ -6,6 +6,7 @@ import io
 import os
 import threading
 from typing import Any
+from urllib.parse import unquote
 
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
@@ -21,10 +22,14 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from moto.server import ThreadedMotoServer
 
 from bed import moto_patches
-from bed.moto_patches import REGION, ZONES, movement
-from bed.region import LETTER, SUBNETS_PER_ZONE, Group
+from bed.functions import Function
+from bed.moto_patches import REGION, ZONES
+from bed.region import LETTER, SUBNETS_PER_ZONE, Group, Placed
+from bed.seeding import Seeder
+from bed.services import Service
 
 TABLE = "zonevac-journal"
+SECURITY_GROUPS = ("app", "ops")
 
 
 class Account:
@@ -36,6 +41,8 @@ class Account:
         self.lock = threading.RLock()
         self.subnets: dict[str, str] = {}  # "b0" -> subnet id
         self.groups: list[Group] = []
+        self.services: list[Service] = []
+        self.functions: list[Function] = []
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         self._clients: dict[str, Any] = {}
@@ -51,6 +58,8 @@ class Account:
         """moto loads a service at its first request, which takes the better part of a second."""
         self.client("ec2").describe_subnets()
         self.client("autoscaling").describe_auto_scaling_groups()
+        self.client("ecs").list_clusters()
+        self.client("lambda").list_functions()
         self.client("dynamodb").list_tables()
         self.client("sts").get_caller_identity()
 
@@ -79,7 +88,7 @@ class Account:
         path, _, query = target.partition("?")
         environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
-            "PATH_INFO": path,
+            "PATH_INFO": unquote(path),
             "RAW_URI": target,
             "QUERY_STRING": query,
             "SERVER_NAME": "127.0.0.1",
@@ -104,7 +113,7 @@ class Account:
             answer.update(status=int(status.split()[0]), headers=fields)
 
         with self.lock:
-            movement.advance()
+            moto_patches.advance()
             chunks = self._app(environ, start_response)
             data = b"".join(chunks)
         return answer["status"], answer["headers"], data
@@ -113,20 +122,24 @@ class Account:
 
     def reset(self) -> None:
         with self.lock:
-            movement.clear()
+            moto_patches.forget()
             BackendDict.reset()
             reset_model_data()
 
-    def seed(self, groups: list[Group]) -> None:
-        """An empty account, then a VPC with three subnets in each zone and these groups."""
+    def seed(self, groups: list[Group], services: list[Service] | None = None, functions: list[Function] | None = None) -> None:
+        """An empty account, then a VPC with three subnets in each zone and these groups, services and functions."""
         with self.lock:
             self.reset()
             self._seed_network()
-            self.groups = groups
+            self.groups, self.services, self.functions = groups, services or [], functions or []
             backend = self.backend("autoscaling")
             template = {"LaunchTemplateName": "bed"}
             for group in groups:
                 self._seed_group(backend, template, group)
+            iam = moto_backends.get_backend("iam")[self.account_id]["aws"]
+            seeder = Seeder(self.backend("ecs"), self.backend("lambda"), iam, self.subnets, self.security_groups)
+            seeder.services(self.services)
+            seeder.functions(self.functions)
 
     def _seed_network(self) -> None:
         ec2 = self.backend("ec2")
@@ -138,6 +151,7 @@ class Account:
                 cidr = f"10.7.{index * 16 + number}.0/24"
                 subnet = ec2.create_subnet(vpc.id, cidr, availability_zone=LETTER[letter])
                 self.subnets[f"{letter}{number}"] = subnet.id
+        self.security_groups = {name: ec2.create_security_group(name, "of the bed", vpc_id=vpc.id).id for name in SECURITY_GROUPS}
         ec2.create_launch_template("bed", "", {"InstanceType": "m7g.large", "ImageId": "ami-12c6146b"}, {})
 
     def _seed_group(self, backend: Any, template: dict[str, str], group: Group) -> None:
@@ -164,13 +178,31 @@ class Account:
             mixed_instances_policy=policy if mixed else None,
         )
 
+    def ids(self, placed: Placed, places: list[str] | None = None) -> list[str]:
+        """The subnets of those places; its own as seeded, unless told otherwise."""
+        return [self.subnets[place] for place in (placed.places if places is None else places)]
+
     def identifier(self, group: Group, places: list[str] | None = None) -> str:
         """The VPCZoneIdentifier of those places."""
-        return group.separator.join(self.subnets[place] for place in (group.places if places is None else places))
+        return group.separator.join(self.ids(group, places))
 
     def set_zone_identifier(self, name: str, value: str) -> None:
         """Somebody else's update."""
         self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=name, VPCZoneIdentifier=value)
+
+    def set_service_subnets(self, service: Service, subnets: list[str]) -> None:
+        """Somebody else's update."""
+        groups = [self.security_groups[name] for name in service.groups]
+        network = {"subnets": subnets, "securityGroups": groups, "assignPublicIp": service.public_ip}
+        self.client("ecs").update_service(
+            cluster=service.cluster, service=service.name, networkConfiguration={"awsvpcConfiguration": network}
+        )
+
+    def set_function_subnets(self, function: Function, subnets: list[str]) -> None:
+        """Somebody else's update."""
+        groups = [self.security_groups[name] for name in function.groups]
+        network = {"SubnetIds": subnets, "SecurityGroupIds": groups, "Ipv6AllowedForDualStack": function.ipv6}
+        self.client("lambda").update_function_configuration(FunctionName=function.name, VpcConfig=network)
 
     def create_journal(self, name: str = TABLE) -> None:
         """The table as the templates make it."""

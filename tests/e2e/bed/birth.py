@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bed.faults import error_body
+from bed.answers import Answer, error_answer
 from bed.shapes import Call
 
 ITEM_CALLS = {"PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "UpdateContinuousBackups"}
@@ -21,12 +21,12 @@ class TableBirth:
         self.describes = 0
         self._left.clear()
 
-    def refuse(self, call: Call) -> tuple[int, str, bytes] | None:
+    def refuse(self, call: Call) -> Answer | None:
         """The answer to what comes too early."""
         if call.service != "dynamodb" or call.operation not in ITEM_CALLS or not self._left.get(call.params["TableName"]):
             return None
         code = "TableNotFoundException" if call.operation == "UpdateContinuousBackups" else "ResourceNotFoundException"
-        return 400, *error_body("dynamodb", code, "Requested resource not found")
+        return error_answer("dynamodb", 400, code, "Requested resource not found")
 
     def answer(self, call: Call, body: bytes) -> bytes:
         """moto's answer, with the status that AWS would give."""

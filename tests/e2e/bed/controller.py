@@ -61,6 +61,7 @@ class Controller:
             "--create-journal": None,
             "--listen": f"127.0.0.1:{self.port}",
             "--lease-namespace": NAMESPACE,
+            "--cluster-name": "prod",
             "--log-format": "text",
             "--log-level": "debug",
             "--poll-interval": "500ms",

@@ -1,4 +1,7 @@
-"""A real control plane on free ports of 127.0.0.1: etcd, kube-apiserver and, where asked for, kube-controller-manager."""
+"""A real control plane on free ports of 127.0.0.1: etcd, kube-apiserver and, where asked for, all that makes pods run.
+
+That is kube-controller-manager, kube-scheduler and kwok, which plays the kubelet of each node that has its annotation.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ import shutil
 import socket
 import subprocess
 import time
+import warnings
 from pathlib import Path
 
 import requests
+import urllib3
 import yaml
 
 from bed.certificates import Authority, signing_key
-from bed.kube import Kube, KubeError, loopback_session, wait_for
+from bed.kube import KWOK, Kube, KubeError, loopback_session, wait_for
 from bed.orphans import end_with_parent
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +34,13 @@ CONTROLLERS = (
     "disruption-controller",
     "replicaset-controller",
     "deployment-controller",
+    "daemonset-controller",
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
 )
+STAGES = "kwok-stages.yaml"
+# Their own limits are for clusters that have other things to do.
+CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
 
 def free_port() -> int:
@@ -55,10 +66,10 @@ def find_binary(*names: str) -> str:
 class ControlPlane:
     """Started once a session. `kube` and `kubectl` act as the administrator; `product_kubeconfig` as the ServiceAccount."""
 
-    def __init__(self, folder: Path, controller_manager: bool = False) -> None:
+    def __init__(self, folder: Path, alive: bool = False) -> None:
         self.folder = folder
         self.server = f"https://127.0.0.1:{free_port()}"
-        self._with_manager = controller_manager
+        self._alive = alive
         self._processes: list[subprocess.Popen] = []
         self._pki = folder / "pki"
         self._pki.mkdir(parents=True)
@@ -72,8 +83,10 @@ class ControlPlane:
             self._start_etcd()
             self._start_apiserver()
             self._write_admin_kubeconfig()
-            if self._with_manager:
+            if self._alive:
                 self._start_manager()
+                self._start_scheduler()
+                self._start_kwok()
         except BaseException:
             self.stop()
             raise
@@ -105,7 +118,8 @@ class ControlPlane:
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 break
-            with contextlib.suppress(requests.RequestException):
+            with contextlib.suppress(requests.RequestException), warnings.catch_warnings():
+                warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)  # they sign their certificates themselves
                 if loopback_session().get(url, timeout=2, **how).status_code == 200:
                     return
             time.sleep(0.05)
@@ -142,13 +156,33 @@ class ControlPlane:
         self._await("kube-apiserver", process, self.server + "/readyz", **how)
 
     def _start_manager(self) -> None:
-        self._spawn(
+        port = free_port()
+        process = self._spawn(
             "kube-controller-manager", find_binary("kube-controller-manager"), f"--kubeconfig={self.kubeconfig}",
-            "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}",
+            "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={port}",
             f"--root-ca-file={self.authority.cert}",
             f"--service-account-private-key-file={self._service_account_key}",
-            f"--controllers={','.join(CONTROLLERS)}",
+            f"--controllers={','.join(CONTROLLERS)}", *CLIENT_LIMITS,
         )  # fmt: skip
+        self._await("kube-controller-manager", process, f"https://127.0.0.1:{port}/healthz", verify=False)
+
+    def _start_scheduler(self) -> None:
+        port = free_port()
+        process = self._spawn(
+            "kube-scheduler", find_binary("kube-scheduler"), f"--kubeconfig={self.kubeconfig}",
+            "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={port}", *CLIENT_LIMITS,
+        )  # fmt: skip
+        self._await("kube-scheduler", process, f"https://127.0.0.1:{port}/healthz", verify=False)
+
+    def _start_kwok(self) -> None:
+        kwok = Path(find_binary("kwok"))
+        port = free_port()
+        process = self._spawn(
+            "kwok", str(kwok), f"--kubeconfig={self.kubeconfig}", f"--config={kwok.parent / STAGES}", "--manage-all-nodes=false",
+            f"--manage-nodes-with-annotation-selector={KWOK}", "--node-lease-duration-seconds=40",
+            f"--server-address=127.0.0.1:{port}",
+        )  # fmt: skip
+        self._await("kwok", process, f"http://127.0.0.1:{port}/healthz")
 
     # identities
 

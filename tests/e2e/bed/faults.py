@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-import itertools
-import json
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
 THROTTLES = {
     "autoscaling": (400, "Throttling", "Rate exceeded"),
     "ec2": (503, "RequestLimitExceeded", "Request limit exceeded."),
+    "ecs": (400, "ThrottlingException", "Rate exceeded"),
+    "lambda": (429, "TooManyRequestsException", "Rate Exceeded."),
     "dynamodb": (400, "ProvisionedThroughputExceededException", "The level of configured throughput was exceeded"),
 }
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
@@ -26,7 +25,6 @@ KINDS = {
     "truncate": "done, and half of the answer sent",
     "delay": "answered `seconds` late",
 }
-_request_ids = itertools.count(1)
 
 
 @dataclass
@@ -41,36 +39,14 @@ class Fault:
     status: int = 500
     code: str = "InternalFailure"
     message: str = "An internal error has occurred"
-    contains: str = ""  # only requests whose body has this
+    contains: str = ""  # only requests whose path or body has this
     seen: int = field(default=0, init=False)
     struck: int = field(default=0, init=False)
 
-    def strikes(self, name: str, body: bytes) -> bool:
-        if not fnmatch.fnmatchcase(name, self.pattern) or self.contains.encode() not in body:
+    def strikes(self, name: str, text: bytes) -> bool:
+        if not fnmatch.fnmatchcase(name, self.pattern) or self.contains.encode() not in text:
             return False
         self.seen += 1
         hit = self.first <= self.seen < self.first + self.times
         self.struck += hit
         return hit
-
-
-def request_id() -> str:
-    return f"bed00000-0000-4000-8000-{next(_request_ids):012x}"
-
-
-def error_body(service: str, code: str, message: str) -> tuple[str, bytes]:
-    """Content-Type and body of an error as the service writes it."""
-    ident = request_id()
-    if service == "dynamodb":
-        general = code in ("ThrottlingException", "ValidationException", "AccessDeniedException")
-        namespace = "com.amazon.coral.service" if general else "com.amazonaws.dynamodb.v20120810"
-        body = json.dumps({"__type": f"{namespace}#{code}", "message": message})
-        return "application/x-amz-json-1.0", body.encode()
-    inner = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
-    if service == "ec2":
-        body = f"<Response><Errors><Error>{inner}</Error></Errors><RequestID>{ident}</RequestID></Response>"
-    else:
-        body = (
-            f"<ErrorResponse><Error><Type>Sender</Type>{inner}</Error><RequestId>{ident}</RequestId></ErrorResponse>"
-        )
-    return "text/xml", ('<?xml version="1.0" encoding="UTF-8"?>\n' + body).encode()

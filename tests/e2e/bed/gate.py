@@ -18,14 +18,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from bed.account import Account
+from bed.answers import Answer, error_answer
 from bed.birth import TableBirth
-from bed.faults import HTML, THROTTLES, Fault, error_body, request_id
+from bed.faults import HTML, THROTTLES, Fault
+from bed.lists import PagingError
 from bed.moto_patches import REGION
-from bed.paging import Pager, PagingError
+from bed.paging import Pager
 from bed.shapes import Call, ShapeError, read_call
 from bed.signature import Key, SignatureError, signed_service, verify
+from bed.visibility import Visibility
 
 MOMENTS = ("before", "after", "reply")
 WRITES = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
@@ -68,6 +72,9 @@ class _Request:
     fields: list[tuple[str, str]]
     body: bytes
 
+    def text(self) -> bytes:
+        return unquote(self.target).encode() + b" " + self.body
+
 
 class Gate:
     def __init__(self, account: Account, log: Path | None = None) -> None:
@@ -75,6 +82,7 @@ class Gate:
         self.keys = {Key().access: Key()}
         self.pager = Pager()
         self.birth = TableBirth()
+        self.visibility = Visibility()
         self.log_path = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
@@ -98,6 +106,7 @@ class Gate:
         self._history: collections.deque[Any] = collections.deque(maxlen=64)
         self.pager.clear()
         self.birth.clear()
+        self.visibility.clear()
 
     def start(self) -> Gate:
         self._thread.start()
@@ -181,7 +190,7 @@ class Gate:
         self._strike(entry, "before")
         if self.latency_seconds:
             await asyncio.sleep(self.latency_seconds)
-        fault = next((fault for fault in self.faults if fault.strikes(call.name, request.body)), None)
+        fault = next((fault for fault in self.faults if fault.strikes(call.name, request.text())), None)
         if fault is None:
             await self._pass(writer, entry, call, request)
         else:
@@ -189,12 +198,12 @@ class Gate:
 
     async def _pass(self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request) -> None:
         try:
-            status, content_type, body = self._act(entry, call, request)
+            answer = self._act(entry, call, request)
         except PagingError as error:
             await self._refuse(writer, entry, 400, error.code, str(error))
             return
         self._strike(entry, "after")
-        await self._answer(writer, entry, status, content_type, body)
+        await self._answer(writer, entry, answer)
 
     async def _fail(
         self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request, fault: Fault
@@ -206,7 +215,7 @@ class Gate:
             await self._refuse(writer, entry, fault.status, fault.code, fault.message)
         elif fault.kind in ("html", "html502", "empty"):
             body = b"" if fault.kind == "empty" else HTML
-            await self._answer(writer, entry, 502 if fault.kind == "html502" else 200, "text/html", body)
+            await self._answer(writer, entry, Answer(502 if fault.kind == "html502" else 200, "text/html", body))
         elif fault.kind == "reset":
             _reset(writer)
         elif fault.kind == "delay":
@@ -218,16 +227,16 @@ class Gate:
     async def _fail_afterwards(
         self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request, fault: Fault
     ) -> None:
-        status, content_type, body = self._act(entry, call, request)
+        answer = self._act(entry, call, request)
         self._strike(entry, "after")
         if fault.kind == "silent":
             await asyncio.sleep(fault.seconds or 3600)
         elif fault.kind == "truncate":
-            writer.write(_head(status, content_type, len(body)) + body[: len(body) // 2])
+            writer.write(answer.head() + answer.body[: len(answer.body) // 2])
             await writer.drain()
         raise _Gone
 
-    def _act(self, entry: Entry, call: Call, request: _Request) -> tuple[int, str, bytes]:
+    def _act(self, entry: Entry, call: Call, request: _Request) -> Answer:
         early = self.birth.refuse(call)
         if early is not None:
             return early
@@ -236,25 +245,24 @@ class Gate:
             status, fields, answer = self.account.handle(request.method, request.target, request.fields, body)
             if call.name in WRITES and self.stale_writes:
                 self._history.append(copy.deepcopy(self._table_items(call)))
-        content_type = next((value for key, value in fields if key.lower() == "content-type"), "text/xml")
+        headers = {key.lower(): value for key, value in fields}
         if status >= 500 and answer.startswith(b"<!doctype html"):
             self.violations.append(f"request {entry.number} ({call.name} {call.params}): moto answers {status} with HTML")
-        if status == 200:
-            answer = self.birth.answer(call, self.pager.answer(call, answer))
-        return status, content_type, answer
+        elif status >= 300 and call.service == "lambda":
+            return _rest_error(status, headers, answer)
+        elif status == 200:
+            answer = self.visibility.answer(call, self.birth.answer(call, self.pager.answer(call, answer)))
+        return Answer(status, headers.get("content-type", "text/xml"), answer)
 
     async def _refuse(self, writer: asyncio.StreamWriter, entry: Entry, status: int, code: str, message: str) -> None:
         entry.note = entry.note or code
-        content_type, body = error_body(entry.service, code, message)
-        await self._answer(writer, entry, status, content_type, body)
+        await self._answer(writer, entry, error_answer(entry.service, status, code, message))
 
-    async def _answer(
-        self, writer: asyncio.StreamWriter, entry: Entry, status: int, content_type: str, body: bytes
-    ) -> None:
-        entry.status = status
+    async def _answer(self, writer: asyncio.StreamWriter, entry: Entry, answer: Answer) -> None:
+        entry.status = answer.status
         entry.answered = time.time()
         self._write_log(entry)
-        writer.write(_head(status, content_type, len(body)) + body)
+        writer.write(answer.head() + answer.body)
         await writer.drain()
         self._strike(entry, "reply")
 
@@ -312,11 +320,11 @@ async def _read_request(reader: asyncio.StreamReader) -> _Request:
     return _Request(method, target, headers, kept, body)
 
 
-def _head(status: int, content_type: str, length: int) -> bytes:
-    return (
-        f"HTTP/1.1 {status} {'OK' if status < 300 else 'Error'}\r\nContent-Type: {content_type}\r\n"
-        f"x-amzn-RequestId: {request_id()}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
+def _rest_error(status: int, headers: dict[str, str], body: bytes) -> Answer:
+    """moto writes the error's name into the body, Lambda into a header."""
+    document = json.loads(body)
+    code = headers.get("x-amzn-errortype") or document.get("__type", "")
+    return error_answer("lambda", status, code, document.get("message") or document.get("Message", ""))
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -15,6 +15,7 @@ from bed.certificates import Pair
 GROUP = "/apis/zonevac.dev/v1alpha1/zonalevacuations"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+KWOK = "kwok.x-k8s.io/node=fake"  # the annotation of a node whose kubelet is kwok
 
 
 def loopback_session() -> requests.Session:
@@ -44,6 +45,10 @@ class Kube:
         session.cert = (str(self._client.cert), str(self._client.key))
         return session
 
+    def another(self) -> Kube:
+        """The same API over connections of its own, for another thread."""
+        return Kube(self.server, self._ca, self._client)
+
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         data = None if body is None else json.dumps(body)
         response = self._session.request(
@@ -63,11 +68,11 @@ class Kube:
             raise
 
     @contextlib.contextmanager
-    def watch(self, path: str) -> Iterator[Iterator[dict[str, Any]]]:
-        """Events from now on, each as it comes; at most a minute."""
+    def watch(self, path: str, seconds: int = 60) -> Iterator[Iterator[dict[str, Any]]]:
+        """Events from now on, each as it comes, for so long."""
         version = self.call("GET", path + "?limit=1")["metadata"]["resourceVersion"]
-        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "60"}
-        with self._new_session().get(self.server + path, params=query, stream=True, timeout=70) as response:
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(seconds)}
+        with self._new_session().get(self.server + path, params=query, stream=True, timeout=seconds + 10) as response:
             yield (json.loads(line) for line in response.iter_lines(chunk_size=None) if line)
 
     # evacuations
@@ -115,7 +120,9 @@ class Kube:
 
     # nodes
 
-    def create_node(self, name: str, zone_id: str, zone_name: str, **spec: Any) -> Any:
+    def create_node(
+        self, name: str, zone_id: str, zone_name: str, annotations: dict[str, str] | None = None, **spec: Any
+    ) -> Any:
         labels = {
             "kubernetes.io/hostname": name,
             "topology.k8s.aws/zone-id": zone_id,
@@ -123,7 +130,8 @@ class Kube:
             "topology.kubernetes.io/region": zone_name[:-1],
         }
         spec.setdefault("providerID", f"aws:///{zone_name}/i-{abs(hash(name)) % 16**17:017x}")
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec}
+        metadata = {"name": name, "labels": labels, "annotations": annotations or {}}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec}
         return self.call("POST", "/api/v1/nodes", body)
 
     def nodes(self) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Where moto's Auto Scaling differs from AWS in a way that would fail a right product or pass a wrong one, it is put right.
 
+The other services' patches are in moto_ecs and moto_lambda; install() and advance() speak for all of them.
+
 - A group keeps its MixedInstancesPolicy when an update does not mention it.
 - Blanks after commas in VPCZoneIdentifier are taken, an empty one is refused, AvailabilityZones has each zone once.
 - Instances lie in all the group's subnets, and those of a zone that was taken out move, after a while, to the zones that are left.
@@ -12,6 +14,7 @@ import itertools
 import random
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +22,10 @@ from typing import Any
 from moto.autoscaling.exceptions import AutoscalingClientError
 from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend, Zone
+
+from bed import moto_ecs, moto_lambda
+from bed.moto_ecs import rollouts
+from bed.moto_lambda import updates
 
 REGION = "us-east-1"
 ZONES = {"us-east-1a": "use1-az6", "us-east-1b": "use1-az1", "us-east-1c": "use1-az2"}
@@ -36,6 +43,8 @@ class Movement:
     seconds: float = 0.2
     pending: dict[str, tuple[FakeAutoScalingGroup, float]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    # Told of each group whose instances were replaced: (id, zone) of those that are gone and of the new ones.
+    told: Callable[[str, list[tuple[str, str]], list[tuple[str, str]]], None] | None = None
 
     def begin(self, group: FakeAutoScalingGroup) -> None:
         with self.lock:
@@ -47,8 +56,10 @@ class Movement:
             now = time.monotonic()
             for name, (group, since) in list(self.pending.items()):
                 if now - since >= self.seconds:
-                    _replace(group)
+                    gone, fresh = _replace(group)
                     del self.pending[name]
+                    if self.told is not None:
+                        self.told(name, _names(gone), _names(fresh))
                 elif now - since >= self.seconds / 2:
                     for state in _stranded(group):
                         state.lifecycle_state = "Terminating"
@@ -56,6 +67,7 @@ class Movement:
     def clear(self) -> None:
         with self.lock:
             self.pending.clear()
+            self.told = None
 
 
 movement = Movement()
@@ -77,6 +89,25 @@ def install() -> None:
     FakeAutoScalingGroup.replace_autoscaling_group_instances = _launch
     FakeAutoScalingGroup.availability_zone_ids = property(lambda group: [ZONES[z] for z in group.availability_zones])
     InstanceState.availability_zone_id = property(lambda state: ZONES[state.availability_zone])
+    moto_ecs.install()
+    moto_lambda.install()
+
+
+def hurry(seconds: float) -> None:
+    """How long instances take to move, deployments to be done and functions to be updated."""
+    movement.seconds = rollouts.seconds = updates.seconds = seconds
+    updates.reads = 0
+
+
+def advance() -> None:
+    """Do what is due, everywhere."""
+    for process in (movement, rollouts, updates):
+        process.advance()
+
+
+def forget() -> None:
+    for process in (movement, rollouts, updates):
+        process.clear()
 
 
 def _subnets(group: FakeAutoScalingGroup) -> list[Any]:
@@ -134,8 +165,14 @@ def _stranded(group: FakeAutoScalingGroup) -> list[InstanceState]:
     return [state for state in group.instance_states if state.availability_zone not in group.availability_zones]
 
 
-def _replace(group: FakeAutoScalingGroup) -> None:
+def _replace(group: FakeAutoScalingGroup) -> tuple[list[InstanceState], list[InstanceState]]:
     gone = _stranded(group)
     group.instance_states = [state for state in group.instance_states if state not in gone]
     subnets = _subnets(group)
-    group.instance_states.extend(_new_state(group, random.choice(subnets)) for _ in gone)
+    fresh = [_new_state(group, random.choice(subnets)) for _ in gone]
+    group.instance_states.extend(fresh)
+    return gone, fresh
+
+
+def _names(states: list[InstanceState]) -> list[tuple[str, str]]:
+    return [(state.instance.id, state.availability_zone) for state in states]

@@ -7,15 +7,10 @@ import secrets
 import xml.etree.ElementTree as ElementTree
 from urllib.parse import parse_qsl, urlencode
 
+from bed.lists import ListPager, PagingError
 from bed.shapes import Call
 
 ASG_TOKEN = re.compile(rb"<NextToken>([^<]*)</NextToken>")
-
-
-class PagingError(ValueError):
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Pager:
@@ -23,16 +18,19 @@ class Pager:
 
     def __init__(self) -> None:
         self.caps: dict[str, int] = {}
+        self._lists = ListPager(self.caps)
         self._groups: dict[str, str] = {}  # our token -> moto's
         self._subnets: dict[str, list[ElementTree.Element]] = {}
 
     def clear(self) -> None:
         self.caps.clear()
+        self._lists.clear()
         self._groups.clear()
         self._subnets.clear()
 
     def rewrite(self, call: Call, body: bytes) -> bytes:
         """The body as moto is to get it."""
+        self._lists.check(call)
         if call.name == "autoscaling:DescribeAutoScalingGroups":
             return self._rewrite_groups(call, body)
         if call.name == "ec2:DescribeSubnets":
@@ -58,7 +56,7 @@ class Pager:
             return ASG_TOKEN.sub(self._mask_group_token, body)
         if call.name == "ec2:DescribeSubnets":
             return self._page_subnets(call, body)
-        return body
+        return self._lists.answer(call, body)
 
     def _mask_group_token(self, match: re.Match[bytes]) -> bytes:
         token = secrets.token_urlsafe(60) + "=="

@@ -13,16 +13,23 @@ SUBNETS_PER_ZONE = 3
 
 
 @dataclass
-class Group:
-    """An Auto Scaling group as seeded: `places` are subnets by zone letter and number, in the order of its list."""
+class Placed:
+    """What lies in subnets, as seeded: `places` are these by zone letter and number, in the order of its list."""
 
     name: str
     places: list[str]
     tags: dict[str, str] = field(default_factory=dict)
-    desired: int = 3
-    separator: str = ","
     refused: str = ""  # the guard that must refuse it
     selected: bool = True
+
+    @property
+    def key(self) -> str:
+        """What it is known by in this account."""
+        return self.name
+
+    def in_subnets(self) -> bool:
+        """Has it a network of its own?"""
+        return True
 
     def in_zone(self, letter: str = "b") -> list[str]:
         return [place for place in self.places if place.startswith(letter)]
@@ -35,6 +42,14 @@ class Group:
     def places_out(self) -> list[str]:
         """Its places while the zone is evacuated."""
         return [place for place in self.places if not place.startswith("b")] if self.changes() else self.places
+
+
+@dataclass
+class Group(Placed):
+    """An Auto Scaling group."""
+
+    desired: int = 3
+    separator: str = ","
 
 
 # One of each kind of list; larger regions repeat them.

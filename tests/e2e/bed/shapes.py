@@ -1,6 +1,6 @@
 """Is this the request that the service's own model describes?
 
-A form or JSON body is read back into parameters, and nothing may be left over.
+A form, a JSON body or a path with its query is read back into parameters, and nothing may be left over.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, unquote
 
 import botocore.loaders
 from botocore.model import ServiceModel, Shape
 from botocore.validate import ParamValidator
 
-SERVICES = ("autoscaling", "dynamodb", "ec2", "ecs", "sts")
+SERVICES = ("autoscaling", "dynamodb", "ec2", "ecs", "lambda", "sts")
 FORM = "application/x-www-form-urlencoded"
+# Maxima that stand in the documentation, not in the model.
+MAXIMA = {("ecs:DescribeServices", "services"): 10}
 
 
 class ShapeError(ValueError):
@@ -46,6 +48,8 @@ def service_model(service: str) -> ServiceModel:
 def read_call(service: str, method: str, target: str, headers: dict[str, str], body: bytes) -> Call:
     """The call in a request signed for `service`, or ShapeError."""
     model = service_model(service)
+    if model.metadata["protocol"] == "rest-json":
+        return _read_rest(model, service, method, target, headers, body)
     if method != "POST" or target != "/":
         raise ShapeError(f"{service} is asked by POST /, not {method} {target}")
     if model.metadata["protocol"] == "json":
@@ -65,6 +69,9 @@ def _validate(call: Call, shape: Shape | None) -> Call:
             raise ShapeError(f"{call.name} takes no parameters, got {sorted(call.params)}")
         return call
     _check_limits(call.params, shape, call.name)
+    for (name, member), maximum in MAXIMA.items():
+        if call.name == name and len(call.params.get(member, ())) > maximum:
+            raise ShapeError(f"{name}.{member} is above the maximum of {maximum}")
     report = ParamValidator().validate(call.params, shape)
     if report.has_errors():
         raise ShapeError(f"{call.name}: {report.generate_report()}")
@@ -111,6 +118,86 @@ def _read_json(model: ServiceModel, service: str, headers: dict[str, str], body:
     except ValueError as error:
         raise ShapeError(f"{service}:{name}: not JSON: {error}") from error
     return _validate(Call(service, name, params), operation.input_shape)
+
+
+# JSON behind a path (protocol "rest-json")
+
+
+def _read_rest(model: ServiceModel, service: str, method: str, target: str, headers: dict[str, str], body: bytes) -> Call:
+    path, _, query = target.partition("?")
+    for name in model.operation_names:
+        operation = model.operation_model(name)
+        labels = _match_path(operation.http["requestUri"].partition("?")[0], path)
+        if operation.http["method"] == method and labels is not None:
+            break
+    else:
+        raise ShapeError(f"{service} has no operation {method} {path}")
+    shape = operation.input_shape
+    params = {} if shape is None else _labels(shape, labels) | _query(shape, query, name) | _body(shape, headers, body, name)
+    return _validate(Call(service, name, params), shape)
+
+
+def _match_path(template: str, path: str) -> dict[str, str] | None:
+    """The labels of a path, as they were sent."""
+    wanted, given = template.split("/"), path.split("/")
+    if len(wanted) != len(given):
+        return None
+    labels = {}
+    for want, have in zip(wanted, given, strict=True):
+        if want.startswith("{") and have:
+            labels[want.strip("{}+")] = have
+        elif want != have:
+            return None
+    return labels
+
+
+def _located(shape: Any, location: str | None) -> dict[str, tuple[str, Shape]]:
+    """Name on the wire -> member name and shape, of the members that travel there."""
+    found = {}
+    for name, member in shape.members.items():
+        if member.serialization.get("location") == location:
+            found[member.serialization.get("name", name)] = (name, member)
+    return found
+
+
+def _labels(shape: Any, labels: dict[str, str]) -> dict[str, Any]:
+    members = _located(shape, "uri")
+    out = {}
+    for label, text in labels.items():
+        if quote(unquote(text), safe="-_.~") != text:
+            raise ShapeError(f"{label} {text!r} in the path is not percent-encoded as AWS signs it")
+        name, member = members[label]
+        out[name] = _scalar(member.type_name, unquote(text), name)
+    return out
+
+
+def _query(shape: Any, query: str, operation: str) -> dict[str, Any]:
+    members = _located(shape, "querystring")
+    out: dict[str, Any] = {}
+    for key, text in parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []:
+        if key not in members or members[key][0] in out:
+            raise ShapeError(f"{operation} does not take {key!r} in its query, or not twice")
+        name, member = members[key]
+        out[name] = _scalar(member.type_name, text, name)
+    return out
+
+
+def _body(shape: Any, headers: dict[str, str], body: bytes, operation: str) -> dict[str, Any]:
+    members = _located(shape, None)
+    if not body:
+        return {}
+    if not members:
+        raise ShapeError(f"{operation} takes no body")
+    if headers.get("content-type") != "application/json":
+        raise ShapeError(f"{operation} wants Content-Type application/json, got {headers.get('content-type')!r}")
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise ShapeError(f"{operation}: not JSON: {error}") from error
+    unknown = document.keys() - members.keys() if isinstance(document, dict) else {"what is no object"}
+    if unknown:
+        raise ShapeError(f"{operation} has no member {sorted(unknown)}")
+    return {members[key][0]: value for key, value in document.items()}
 
 
 # forms (protocols "query" and "ec2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,12 +11,16 @@ from bed.controller import Controller
 from bed.gate import Gate
 from bed.kube import Kube, wait_for
 from bed.region import EVACUATED
-from bed.world import Snapshot, World
+from bed.world import PLACES, Snapshot, World, subnets_in
 
 ALL = {"all": True}
 NODES = {"kind": "EksNode", "selector": ALL}
 GROUPS = {"kind": "AutoScalingGroup", "selector": ALL}
+SERVICES = {"kind": "EcsService", "selector": ALL}
+FUNCTIONS = {"kind": "LambdaFunction", "selector": ALL}
+EVERYTHING = [NODES, GROUPS, SERVICES, FUNCTIONS]
 NAME = EVACUATED
+ARNS = {"groups": "AutoScalingGroupARN", "services": "serviceArn", "functions": "FunctionArn"}
 
 
 def order(kube: Kube, name: str = NAME, zone_id: str = EVACUATED, targets: list[dict] | None = None, **spec: Any) -> Any:
@@ -29,7 +34,7 @@ def _patience(controller: Controller | None, what: str, test, timeout: float) ->
             raise AssertionError(f"zonevac ended while waiting for: {what}\n{controller.tail()}")
         return test()
 
-    return wait_for(what, ask, timeout)
+    return wait_for(what, ask, timeout, pause=0.02 if timeout <= 60 else 0.2)
 
 
 def await_condition(
@@ -111,14 +116,19 @@ def describe(kube: Kube, name: str = NAME) -> str:
 
 def assert_out(world: World) -> None:
     """The zone is empty of all that can be taken, each change is in the journal, and the zone is registered."""
-    assert world.identifiers() == world.expected_identifiers()
-    expected = {group.name for group in world.account.groups if group.changes()}
-    arns = {group["AutoScalingGroupARN"]: name for name, group in world.groups().items()}
-    recorded = {arns[item["resourceId"]["S"]] for item in world.records() if item["resourceType"]["S"] == "AutoScalingGroup"}
-    assert recorded == expected
+    for kind, resource_type in PLACES.items():
+        resources = world.read(kind)
+        assert subnets_in(kind, resources) == world.expected_subnets_of(kind)
+        changed = [placed for placed in getattr(world.account, kind) if placed.changes()]
+        assert recorded(world, resource_type) == {resources[placed.key][ARNS[kind]] for placed in changed}
     assert world.registrations() == [f"zone:{EVACUATED}"]
     for item in world.records():
         assert item["state"]["S"] == "Settled", item
+
+
+def recorded(world: World, kind: str) -> set[str]:
+    """The resources of that kind that have a record."""
+    return {item["resourceId"]["S"] for item in world.records() if item["resourceType"]["S"] == kind}
 
 
 def assert_back(world: World, before: Any) -> None:
@@ -130,7 +140,7 @@ def assert_back(world: World, before: Any) -> None:
 
 
 def assert_journaled_first(gate: Gate, world: World) -> int:
-    """Each UpdateAutoScalingGroup was sent only after a write of the group's record had been answered; how many there were."""
+    """Each update was sent only after a write of its record had been answered, and says what it must, no more; how many there were."""
     arns = {name: group["AutoScalingGroupARN"] for name, group in world.groups().items()}
     open_since: dict[str, float] = {}
     count = 0
@@ -139,13 +149,39 @@ def assert_journaled_first(gate: Gate, world: World) -> int:
             open_since[entry.params["Item"]["resourceId"]["S"]] = entry.answered
         elif entry.name == "dynamodb:DeleteItem" and entry.status == 200:
             open_since.pop(entry.params["Key"]["resourceId"]["S"], None)
-        elif entry.name == "autoscaling:UpdateAutoScalingGroup":
-            arn = arns[entry.params["AutoScalingGroupName"]]
+        elif entry.name in UPDATES:
+            resource = UPDATES[entry.name](entry.params)
+            arn = arns.get(resource, resource)
             assert arn in open_since, f"request {entry.number} changes {arn} without an open record"
             assert open_since[arn] <= entry.at
-            assert set(entry.params) == {"AutoScalingGroupName", "VPCZoneIdentifier"}
             count += 1
     return count
+
+
+def _group_of(params: dict[str, Any]) -> str:
+    assert set(params) == {"AutoScalingGroupName", "VPCZoneIdentifier"}
+    return params["AutoScalingGroupName"]
+
+
+def _service_of(params: dict[str, Any]) -> str:
+    assert set(params) == {"cluster", "service", "networkConfiguration"}
+    assert set(params["networkConfiguration"]) == {"awsvpcConfiguration"}
+    assert params["networkConfiguration"]["awsvpcConfiguration"]["subnets"]
+    return params["service"]
+
+
+def _function_of(params: dict[str, Any]) -> str:
+    assert set(params) == {"FunctionName", "VpcConfig", "RevisionId"}
+    assert set(params["VpcConfig"]) == {"SubnetIds", "SecurityGroupIds", "Ipv6AllowedForDualStack"}
+    assert params["VpcConfig"]["SubnetIds"]
+    return params["FunctionName"]
+
+
+UPDATES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "autoscaling:UpdateAutoScalingGroup": _group_of,
+    "ecs:UpdateService": _service_of,
+    "lambda:UpdateFunctionConfiguration": _function_of,
+}
 
 
 def quiet(gate: Gate, seconds: float) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bed.account import TABLE, Account
@@ -10,6 +10,7 @@ from bed.kube import Kube
 
 TAINT = "zonevac.dev/evacuated"
 ANNOTATION = "zonevac.dev/evacuated"
+CORDON = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,29 @@ class NodeState:
         return any(key == TAINT for key, _value, _effect in self.taints)
 
 
+# What lies in subnets, and the kind that the product calls it.
+PLACES = {"groups": "AutoScalingGroup", "services": "EcsService", "functions": "LambdaFunction"}
+# What says how a resource fares, not how it is configured.
+STATES = {
+    "groups": {"Instances"},
+    "services": {"deployments", "events", "runningCount", "pendingCount"},
+    "functions": {"RevisionId", "LastModified", "LastUpdateStatus", "LastUpdateStatusReason", "LastUpdateStatusReasonCode"},
+}
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    groups: dict[str, dict[str, Any]]  # everything but instances
+    """How everything is configured."""
+
+    groups: dict[str, dict[str, Any]]
     nodes: dict[str, NodeState]
+    services: dict[str, dict[str, Any]] = field(default_factory=dict)  # by cluster/name
+    functions: dict[str, dict[str, Any]] = field(default_factory=dict)  # by ARN, versions and aliases each by their own
 
     def differences(self, other: Snapshot) -> list[str]:
         """What is not the same, one line each."""
         found = []
-        for kind in ("groups", "nodes"):
+        for kind in ("groups", "services", "functions", "nodes"):
             mine, theirs = getattr(self, kind), getattr(other, kind)
             for name in sorted(mine.keys() | theirs.keys()):
                 if mine.get(name) != theirs.get(name):
@@ -58,6 +73,48 @@ class World:
     def expected_identifiers(self) -> dict[str, str]:
         """What they must be while use1-az1 is evacuated."""
         return {group.name: self.account.identifier(group, group.places_out()) for group in self.account.groups}
+
+    def services(self) -> dict[str, dict[str, Any]]:
+        """By cluster/name, with tags."""
+        client = self.account.client("ecs")
+        found: dict[str, dict[str, Any]] = {}
+        for cluster in client.list_clusters()["clusterArns"]:
+            arns = client.list_services(cluster=cluster)["serviceArns"]
+            for start in range(0, len(arns), 10):
+                answer = client.describe_services(cluster=cluster, services=arns[start : start + 10], include=["TAGS"])
+                found |= {f"{cluster.rpartition('/')[2]}/{service['serviceName']}": service for service in answer["services"]}
+        return found
+
+    def functions(self) -> dict[str, dict[str, Any]]:
+        """$LATEST of each, by name, with tags."""
+        client = self.account.client("lambda")
+        found = {}
+        for name in [function["FunctionName"] for function in client.list_functions()["Functions"]]:
+            answer = client.get_function(FunctionName=name)
+            found[name] = answer["Configuration"] | {"Tags": answer.get("Tags", {})}
+        return found
+
+    def _published(self) -> dict[str, dict[str, Any]]:
+        """Published versions and aliases, by ARN."""
+        client = self.account.client("lambda")
+        everything = client.list_functions(FunctionVersion="ALL")["Functions"]
+        found = {function["FunctionArn"]: function for function in everything if function["Version"] != "$LATEST"}
+        for name in {function["FunctionName"] for function in everything}:
+            for alias in client.list_aliases(FunctionName=name)["Aliases"]:
+                found[alias["AliasArn"]] = {key: value for key, value in alias.items() if value is not None}
+        return found
+
+    def read(self, kind: str) -> dict[str, dict[str, Any]]:
+        """All "groups", "services" or "functions"."""
+        return {"groups": self.groups, "services": self.services, "functions": self.functions}[kind]()
+
+    def subnets_of(self, kind: str) -> dict[str, list[str]]:
+        return subnets_in(kind, self.read(kind))
+
+    def expected_subnets_of(self, kind: str) -> dict[str, list[str]]:
+        """What it must be while use1-az1 is evacuated."""
+        networks = {placed.key: placed.places_out() if placed.in_subnets() else [] for placed in getattr(self.account, kind)}
+        return {key: [self.account.subnets[place] for place in places] for key, places in networks.items()}
 
     def items(self, table: str = TABLE) -> list[dict[str, Any]]:
         """Every item of the journal, as DynamoDB writes them; none where there is no table."""
@@ -90,13 +147,35 @@ class World:
     # both
 
     def snapshot(self) -> Snapshot:
-        groups = {name: {k: v for k, v in group.items() if k != "Instances"} for name, group in self.groups().items()}
-        return Snapshot(groups, self.nodes())
+        functions = {function["FunctionArn"]: function for function in self.functions().values()} | self._published()
+        return Snapshot(
+            groups=_configured("groups", self.groups()),
+            nodes=self.nodes(),
+            services=_configured("services", self.services()),
+            functions=_configured("functions", functions),
+        )
+
+
+def subnets_in(kind: str, resources: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """What each resource of that kind is configured with, in order; none where it has no network."""
+    if kind == "groups":
+        return {name: group["VPCZoneIdentifier"].split(",") for name, group in resources.items()}
+    if kind == "services":
+        networks = {key: service.get("networkConfiguration") for key, service in resources.items()}
+        return {key: network["awsvpcConfiguration"]["subnets"] if network else [] for key, network in networks.items()}
+    return {name: function.get("VpcConfig", {}).get("SubnetIds", []) for name, function in resources.items()}
+
+
+def _configured(kind: str, resources: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {key: value for key, value in resource.items() if key not in STATES[kind]} for name, resource in resources.items()
+    }
 
 
 def _node_state(node: dict[str, Any]) -> NodeState:
     spec, metadata = node["spec"], node["metadata"]
-    taints = [(taint["key"], taint.get("value", ""), taint["effect"]) for taint in spec.get("taints", [])]
+    # A cordon's own taint is put on and taken off by the node lifecycle controller, a moment later.
+    taints = [(taint["key"], taint.get("value", ""), taint["effect"]) for taint in spec.get("taints", []) if taint["key"] != CORDON]
     annotations = sorted(metadata.get("annotations", {}).items())
     labels = sorted(metadata.get("labels", {}).items())
     return NodeState(tuple(sorted(taints)), spec.get("unschedulable", False), tuple(annotations), tuple(labels))

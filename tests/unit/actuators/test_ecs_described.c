@@ -3,6 +3,7 @@
 
 #include "actuators/registry.h"
 #include "data.h"
+#include "ecs_described.h"
 
 #define PREFIX "arn:aws:ecs:us-east-1:123456789012:"
 
@@ -24,6 +25,7 @@ static void tear_down(void)
 
 TestSuite(ecs_described, .init = set_up, .fini = tear_down);
 
+/* A look. */
 static bool hear(struct http_response response)
 {
 	const struct scope scope = {.zone_id = "use1-az1"};
@@ -132,8 +134,44 @@ Test(ecs_described, other_failures_are_errors_in_words)
 	                                  "{\"arn\":\"arn:b\",\"reason\":\"ACCESS_DENIED\",\"detail\":\"not yours\"}]}")));
 	cr_assert_eq(error.kind, ERROR_REJECTED);
 	cr_assert_str_eq(error.message, "DescribeServices: ecs does not describe arn:b: ACCESS_DENIED: not yours");
+	cr_assert_not(hear(data_text(200, "{\"services\":[],\"failures\":[{\"arn\":\"" PREFIX
+	                                  "service/prod/web\",\"reason\":\"ACCESS_DENIED\"}]}")),
+	              "a look believes no absence");
+	cr_assert_eq(found.count, 0);
 	cr_assert_not(hear(data_text(200, "{\"services\":[],\"failures\":[{}]}")));
 	cr_assert_str_eq(error.message, "DescribeServices: ecs does not describe a service: no reason is told");
+}
+
+static bool hear_survey(const char *body)
+{
+	struct ecs_question question = {.cluster = PREFIX "cluster/prod", .survey = true};
+
+	string_list_add(&question.services, &arena, PREFIX "service/prod/web");
+	string_list_add(&question.services, &arena, PREFIX "service/prod/api");
+	return ecs_hear_services(&question, json_parse(&arena, body, strlen(body), &error), &arena, &found, &error);
+}
+
+Test(ecs_described, a_survey_appends_what_ecs_does_not_describe)
+{
+	cr_assert(hear_survey("{\"services\":[{\"serviceArn\":\"a\",\"serviceName\":\"s\",\"clusterArn\":\"c\"}],"
+	                      "\"failures\":[{\"arn\":\"" PREFIX "service/web\",\"reason\":\"ACCESS_DENIED\","
+	                      "\"detail\":\"not yours\"},{\"arn\":\"" PREFIX
+	                      "service/prod/api\",\"reason\":\"MISSING\"}]}"),
+	          "%s", error.message);
+	cr_assert_eq(found.count, 2);
+	cr_assert_str_eq(named("web")->id, PREFIX "service/prod/web", "as it was asked of");
+	cr_assert_str_eq(named("web")->tags_unreadable, "ECS does not describe it: ACCESS_DENIED: not yours");
+	cr_assert_str_eq(joined(&named("web")->names), "web,prod/web");
+	cr_assert_null(named("web")->facts);
+	cr_assert_null(named("s")->tags_unreadable);
+}
+
+Test(ecs_described, a_failure_of_nothing_that_was_asked_of_is_an_error)
+{
+	cr_assert_not(hear_survey("{\"services\":[],\"failures\":[{\"arn\":\"arn:b\",\"reason\":\"ACCESS_DENIED\"}]}"));
+	cr_assert_eq(error.kind, ERROR_REJECTED);
+	cr_assert_not(hear_survey("{\"services\":[],\"failures\":[{\"reason\":\"ACCESS_DENIED\"}]}"));
+	cr_assert_eq(found.count, 0);
 }
 
 /* A good service, then one that has `member` in place of what it should have. */

@@ -103,7 +103,7 @@ Test(ecs, malformed_lists_ask_and_append_nothing)
 Test(ecs, a_cluster_deleted_meanwhile_has_no_services)
 {
 	struct error absent = {.kind = ERROR_ABSENT, .code = "ClusterNotFoundException"};
-	struct error denied = {.kind = ERROR_DENIED, .code = "AccessDeniedException"};
+	struct error busy = {.kind = ERROR_SERVER};
 	struct probes probes = {0};
 	struct resources resources = {0};
 	struct probe *services = services_probe();
@@ -114,9 +114,86 @@ Test(ecs, a_cluster_deleted_meanwhile_has_no_services)
 	cr_expect(service->excuse(&scope, description, &absent, &arena, &resources));
 	cr_expect_not(service->excuse(&scope, probes.first, &absent, &arena, &resources),
 	              "which clusters there are is not told");
-	cr_expect_not(service->excuse(&scope, services, &denied, &arena, &resources));
-	cr_expect_not(service->excuse(&scope, description, &denied, &arena, &resources));
+	cr_expect_not(service->excuse(&scope, services, &busy, &arena, &resources));
+	cr_expect_not(service->excuse(&scope, description, &busy, &arena, &resources));
 	cr_expect_eq(resources.count, 0);
+}
+
+static struct resources denied(const struct probe *probe)
+{
+	struct resources resources = {0};
+	struct error no = {0};
+
+	error_set(&no, ERROR_DENIED, "ecs answered 400 AccessDeniedException: no");
+	cr_assert(service->excuse(&scope, probe, &no, &arena, &resources));
+	return resources;
+}
+
+static void is_refused(const struct resource *resource, const char *reason)
+{
+	struct decision decision = plan_of(resource);
+
+	cr_expect_eq(decision.verdict, VERDICT_REFUSED);
+	cr_expect_eq(decision.guard, GUARD_TAGS_UNREADABLE);
+	cr_expect_str_eq(decision.reason, reason);
+	cr_expect_null(decision.change.id);
+}
+
+Test(ecs, a_cluster_that_may_not_be_read_keeps_none_of_the_others)
+{
+	struct resources resources = denied(services_probe());
+
+	cr_assert_eq(resources.count, 1);
+	cr_assert_str_eq(resources.at[0].kind, "EcsService");
+	cr_assert_str_eq(resources.at[0].id, PREFIX "cluster/prod");
+	cr_assert_str_eq(resources.at[0].name, "prod/*");
+	cr_assert_str_eq(joined(&resources.at[0].names), "prod/*");
+	is_refused(&resources.at[0], "its services may not be listed: ecs answered 400 AccessDeniedException: no");
+}
+
+Test(ecs, services_that_may_not_be_described_keep_none_of_the_others)
+{
+	struct probe *page = learn_further(services_probe(), "aws/ecs_services_1.json");
+	struct resources resources = denied(page->next->next);
+
+	cr_assert_eq(resources.count, 2);
+	cr_assert_str_eq(resources.at[0].id, PREFIX "service/prod/web-11");
+	cr_assert_str_eq(resources.at[1].id, PREFIX "service/prod/web-12");
+	cr_assert_str_eq(resources.at[1].name, "web-12");
+	cr_assert_str_eq(joined(&resources.at[1].names), "web-12,prod/web-12");
+	is_refused(&resources.at[1], "it may not be described: ecs answered 400 AccessDeniedException: no");
+}
+
+Test(ecs, neither_a_denied_look_nor_a_denied_list_of_clusters_is_excused)
+{
+	struct error no = {.kind = ERROR_DENIED, .code = "AccessDeniedException"};
+	struct change change = change_of("subnet-0a1", "subnet-0a1,subnet-0b1");
+	const struct change *changes[] = {&change};
+	struct probes looks = {0};
+	struct probes surveys = {0};
+	struct resources resources = {0};
+
+	service->look(&scope, changes, 1, &arena, &looks);
+	service->survey(&scope, &arena, &surveys);
+	cr_expect_not(service->excuse(&scope, looks.first, &no, &arena, &resources), "it would be taken for gone");
+	cr_expect_not(service->excuse(&scope, surveys.first, &no, &arena, &resources));
+	cr_expect_eq(resources.count, 0);
+}
+
+Test(ecs, nothing_is_changed_and_no_record_ended_of_what_could_not_be_read)
+{
+	struct change change = change_of("subnet-0a1", "subnet-0a1,subnet-0b1");
+	struct resource unread = {.kind = "EcsService", .id = change.id, .name = "web", .tags_unreadable = "it may not"};
+	struct http_request request;
+	const char *why = NULL;
+
+	cr_expect_eq(service->compare(&scope, &change, &unread, &arena), STAND_OUT);
+	cr_expect_eq(service->settled(&scope, &change, &unread, DIRECTION_OUT, &arena, &why), SETTLING_PENDING);
+	cr_expect_str_eq(why, "it may not");
+	cr_expect_eq(service->settled(&scope, &change, &unread, DIRECTION_BACK, &arena, &why), SETTLING_PENDING);
+	service->update(&scope, &change, &unread, DIRECTION_BACK, &arena, &request);
+	cr_expect_str_eq(request.body,
+	                 "{\"cluster\":\"" PREFIX "cluster/prod\",\"service\":\"" PREFIX "service/prod/web\"}");
 }
 
 static struct change known_as(const char *id, const char *cluster)
@@ -153,6 +230,21 @@ Test(ecs, looks_at_ten_with_one_question_a_cluster)
 	                 "{\"cluster\":\"default\",\"services\":[\"" PREFIX "service/lonely\"],\"include\":[\"TAGS\"]}");
 	cr_assert_null(probe->next);
 	cr_assert_str_eq(probe->request.operation, "DescribeServices");
+}
+
+Test(ecs, services_of_one_cluster_are_looked_at_together)
+{
+	struct change kept = known_as(PREFIX "service/short", PREFIX "cluster/prod");
+	struct change same = known_as(PREFIX "service/prod/web", PREFIX "cluster/prod");
+	struct change other = known_as(PREFIX "service/stage/web", PREFIX "cluster/stage");
+	struct change bare = known_as(PREFIX "service/prod/web", NULL);
+
+	cr_assert_str_eq(service->look_group(&kept), PREFIX "cluster/prod");
+	cr_assert_str_eq(service->look_group(&same), service->look_group(&kept));
+	cr_assert_str_eq(service->look_group(&other), PREFIX "cluster/stage");
+	cr_assert_eq(service->look_group(&same), json_get_string(same.detail, "cluster"), "it lives as long as the change");
+	cr_assert_str_eq(service->look_group(&bare), "prod/web");
+	cr_assert_eq(service->look_group(&bare), bare.id + strlen(PREFIX "service/"));
 }
 
 /* Planning. */

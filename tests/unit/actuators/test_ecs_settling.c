@@ -162,14 +162,55 @@ Test(ecs_settling, out_is_not_settled_while_the_configuration_has_it)
 	cr_assert_str_eq(why, "its configuration still has subnet-0b1");
 }
 
-Test(ecs_settling, back_is_settled_by_the_configuration)
+/* As long as it may be rolled back, the record is still needed. */
+Test(ecs_settling, back_is_settled_once_its_deployment_cannot_be_rolled_back)
 {
 	const char *why;
 
 	cr_assert_eq(settles("\"deployments\":[" ONE("IN_PROGRESS", "0", "0") "]", DIRECTION_BACK,
 	                     "subnet-0b1,subnet-0deleted", &why),
-	             SETTLING_DONE);
+	             SETTLING_PENDING);
+	cr_assert_not_null(why);
+	cr_assert_eq(
+		settles("\"deployments\":[" ONE("COMPLETED", "0", "0") "]", DIRECTION_BACK, "subnet-0b1,subnet-0deleted", &why),
+		SETTLING_DONE);
 	cr_assert_null(why);
+	cr_assert_eq(
+		settles("\"deployments\":[" ONE("FAILED", "0", "9") "]", DIRECTION_BACK, "subnet-0b1,subnet-0deleted", &why),
+		SETTLING_DONE);
 	cr_assert_eq(settles("", DIRECTION_BACK, "subnet-0a1,subnet-0b1", &why), SETTLING_PENDING);
 	cr_assert_str_eq(why, "its configuration does not have subnet-0a1 yet");
+}
+
+Test(ecs_settling, back_without_a_state_is_settled_once_no_older_deployment_is_left)
+{
+	static const char primary[] = "{\"id\":\"p\",\"status\":\"PRIMARY\",\"desiredCount\":4,\"runningCount\":1}";
+	const char *two = arena_printf(&arena, "\"deployments\":[%s,{\"status\":\"ACTIVE\",\"runningCount\":3}]", primary);
+	const char *one = arena_printf(&arena, "\"deployments\":[%s,{\"status\":\"INACTIVE\"}]", primary);
+	const char *done = "\"deployments\":[" ONE("COMPLETED", "4", "0") ",{\"status\":\"ACTIVE\",\"runningCount\":1}]";
+	const char *why;
+
+	cr_assert_eq(settles(two, DIRECTION_BACK, "subnet-0b1", &why), SETTLING_PENDING);
+	cr_assert_str_eq(why, "1 of 4 tasks run; 3 of older deployments still run");
+	cr_assert_eq(settles(one, DIRECTION_BACK, "subnet-0b1", &why), SETTLING_DONE);
+	cr_assert_null(why);
+	cr_assert_eq(settles("\"deployments\":null", DIRECTION_BACK, "subnet-0b1", &why), SETTLING_DONE);
+	cr_assert_eq(settles(done, DIRECTION_BACK, "subnet-0b1", &why), SETTLING_DONE, "its state says more");
+}
+
+#define DAEMON "\"schedulingStrategy\":\"DAEMON\",\"desiredCount\":4,"
+
+Test(ecs_settling, a_daemon_service_tells_why_tasks_are_missing)
+{
+	static const char stuck[] = DAEMON "\"runningCount\":3,\"deployments\":[" ONE("IN_PROGRESS", "3", "0") "]";
+	static const char full[] = DAEMON "\"runningCount\":4,\"deployments\":[" ONE("IN_PROGRESS", "4", "0") "]";
+	const char *why;
+
+	is_pending(stuck,
+	           "3 of 4 tasks run; it is a DAEMON service: tasks on container instances in the zone cannot be "
+	           "placed without a subnet there, until these instances leave the service's cluster; its deployment "
+	           "ecs-svc/1 is IN_PROGRESS");
+	is_pending(full, "4 of 4 tasks run; its deployment ecs-svc/1 is IN_PROGRESS");
+	cr_assert_eq(settles(stuck, DIRECTION_BACK, "subnet-0b1", &why), SETTLING_PENDING);
+	cr_assert_null(strstr(why, "DAEMON"), "the zone has its subnet again: %s", why);
 }

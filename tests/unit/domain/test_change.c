@@ -37,6 +37,18 @@ Test(change, a_copy_outlives_the_look_it_was_planned_from)
 	arena_done(&life);
 }
 
+Test(change, a_refusal_keeps_what_else_was_decided)
+{
+	struct decision decision = {.verdict = VERDICT_CHANGE, .guard_behind = GUARD_OPERATOR, .change = {.id = "arn:1"}};
+
+	decision_refuse(&decision, GUARD_LAST_SUBNET, "all its subnets are in use1-az1");
+	cr_assert_eq(decision.verdict, VERDICT_REFUSED);
+	cr_assert_eq(decision.guard, GUARD_LAST_SUBNET);
+	cr_assert_eq(decision.guard_behind, GUARD_OPERATOR);
+	cr_assert_str_eq(decision.reason, "all its subnets are in use1-az1");
+	cr_assert_str_eq(decision.change.id, "arn:1", "it may be overridden");
+}
+
 Test(change, resources_grow)
 {
 	struct arena arena;

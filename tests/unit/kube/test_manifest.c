@@ -307,7 +307,42 @@ Test(manifest, allowances_are_bounded)
 	cr_assert_eq(manifest.allowance_count, 16);
 	refused(allow_many(17, "x", 1), "spec.guards.allow: must not have more than 16 entries");
 	refused(allow_many(1, "x", 257), "spec.guards.allow[0].reason: must not be longer than 256 characters");
-	refused(allow_many(1, "x", 1025), "spec.guards.allow[0].reason: must not be longer than 1024 bytes");
+	refused(allow_many(1, "ü", 257), "spec.guards.allow[0].reason: must not be longer than 256 characters");
+}
+
+static const char *repeated(const char *letter, size_t count)
+{
+	struct text text;
+
+	text_init(&text, 4096);
+	for (size_t i = 0; i < count; i++)
+		text_append(&text, letter);
+	return text_take(&text, &arena);
+}
+
+static const char *tagged(const char *letter, size_t key, size_t value)
+{
+	return arena_printf(&arena, "zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchTags: {%s: '%s'}}}]",
+	                    repeated(letter, key), repeated(letter, value));
+}
+
+static const char *called(const char *letter, size_t count)
+{
+	return arena_printf(&arena, "zoneId: use1-az1, targets: [{kind: EksNode, selector: {matchNames: ['%s']}}]",
+	                    repeated(letter, count));
+}
+
+Test(manifest, characters_are_counted_not_bytes)
+{
+	static const char *const letters[] = {"x", "ü", "€", "😀"};
+
+	for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+		cr_expect(read_spec(tagged(letters[i], 317, 256)), "%s", error.message);
+		cr_expect(read_spec(called(letters[i], 256)), "%s", error.message);
+		refused(tagged(letters[i], 318, 1), "matchTags: a tag has 1 to 317 characters and its value at most 256");
+		refused(tagged(letters[i], 1, 257), "matchTags: a tag has 1 to 317 characters and its value at most 256");
+		refused(called(letters[i], 257), "matchNames[0]: must not be longer than 256 characters");
+	}
 }
 
 Test(manifest, null_members_count_as_absent)

@@ -21,6 +21,10 @@ void string_list_add(struct string_list *list, struct arena *arena, const char *
 
 bool string_list_has(const struct string_list *list, const char *string);
 
+/* Sort by strcmp; then string_list_has_sorted may be asked, which is false for NULL. */
+void string_list_sort(struct string_list *list);
+bool string_list_has_sorted(const struct string_list *list, const char *string);
+
 /* The position of the first equal string, or list->count. */
 size_t string_list_find(const struct string_list *list, const char *string);
 

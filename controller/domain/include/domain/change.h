@@ -76,6 +76,9 @@ struct decision {
 	struct change change;
 };
 
+/* VERDICT_REFUSED because of `guard`. The reason is borrowed; what else is decided stays. */
+void decision_refuse(struct decision *decision, enum guard guard, const char *reason);
+
 /* Deep copy: a change outlives the look it was planned from. */
 struct change change_copy(const struct change *change, struct arena *arena);
 

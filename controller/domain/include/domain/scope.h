@@ -77,9 +77,6 @@ void subnets_sort(struct subnets *subnets);
 /* NULL when the account has no such subnet. */
 const struct subnet *scope_subnet(const struct scope *scope, const char *subnet_id);
 
-/* Sort a list as these want it. */
-void scope_sort_ids(struct string_list *ids);
-
 /* Is there an open record of ours of this resource? */
 bool scope_holds(const struct scope *scope, const char *resource_id);
 

@@ -22,7 +22,7 @@ struct manifest_target {
 	struct selector selector;
 	/* Nodes only. */
 	enum eviction eviction;           /* absent = Drain */
-	int64_t drain_timeout_s;          /* per node, from the time at which it was tainted; absent = 900 */
+	int64_t drain_timeout_s;          /* per node, while its pods may be evicted; absent = 900 */
 	enum on_drain_timeout on_timeout; /* absent = Keep */
 };
 
