@@ -42,6 +42,7 @@ struct item {
 	size_t lane;
 	struct arena arena; /* for its life: change, record */
 	struct change change;
+	uint64_t seen;        /* the last observation that showed it */
 	struct record record; /* as last known */
 	bool has_record;
 	enum item_state state;

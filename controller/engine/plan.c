@@ -208,6 +208,7 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 	if (decision.verdict == VERDICT_NOTHING && !record && !items_find(&evacuation->items, resource->id))
 		return;
 	item = item_of(evacuation, actuator, resource, &decision);
+	item->seen = evacuation->facts_serial;
 	if (process_running(&item->process) || knows_more(item))
 		return;
 	item_set_record(item, record);
@@ -236,11 +237,30 @@ const struct record *plan_strange_record(const struct evacuation *evacuation)
 	return NULL;
 }
 
-static const char *why_not_seen(const struct evacuation *evacuation, const struct actuator *actuator)
+static bool survey_failed(const struct evacuation *evacuation, const struct actuator *actuator)
 {
 	for (size_t i = 0; i < evacuation->facts->survey_count; i++)
-		if (evacuation->facts->surveys[i]->actuator == actuator && evacuation->facts->surveys[i]->failed)
-			return "its kind cannot be read at present; it stays as it is";
+		if (evacuation->facts->surveys[i]->actuator == actuator)
+			return evacuation->facts->surveys[i]->failed;
+	return true;
+}
+
+/* Nothing of ours is in it, and it is not there any more, or not told of any more: as if it had never been. */
+static void take_vanished(struct item *item)
+{
+	const struct evacuation *evacuation = item->evacuation;
+
+	if (item_is_node(item) || item->has_record || item->held || process_running(&item->process) || knows_more(item) ||
+	    item->seen == evacuation->facts_serial || !evacuation_targets(evacuation, item->change.kind) ||
+	    survey_failed(evacuation, item->actuator))
+		return;
+	item_drop(item);
+}
+
+static const char *why_not_seen(const struct evacuation *evacuation, const struct actuator *actuator)
+{
+	if (survey_failed(evacuation, actuator))
+		return "its kind cannot be read at present; it stays as it is";
 	return "it is no longer selected, or no longer there: it is put back at recovery";
 }
 
@@ -296,8 +316,10 @@ void plan_take_facts(struct evacuation *evacuation)
 			take_resource(evacuation, facts->surveys[i]->actuator, &facts->surveys[i]->resources.at[k], &arena);
 	for (size_t i = 0; i < facts->records.count; i++)
 		take_record(evacuation, &facts->records.at[i]);
-	for (struct item *item = evacuation->items.first; item; item = item->next)
+	for (struct item *item = evacuation->items.first; item; item = item->next) {
 		take_lost(item);
+		take_vanished(item);
+	}
 	arena_done(&arena);
 	evacuation->engine->proved |= !half_done(facts);
 }

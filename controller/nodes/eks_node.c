@@ -16,13 +16,6 @@ static struct change change_of(const struct resource *resource, const struct nod
 	};
 }
 
-static void refuse(struct decision *out, enum guard guard, const char *reason)
-{
-	out->verdict = VERDICT_REFUSED;
-	out->guard = guard;
-	out->reason = reason;
-}
-
 static void node_plan(const struct scope *scope, const struct resource *resource, struct arena *arena,
                       struct decision *out)
 {
@@ -35,10 +28,10 @@ static void node_plan(const struct scope *scope, const struct resource *resource
 		if (!known)
 			out->reason = "neither its labels nor its providerID tell its zone";
 	} else if (node_is_marked_by_owner(scope, resource) && !node_is_marked(scope, resource)) {
-		refuse(out, GUARD_OTHER_ZONE,
-		       arena_printf(arena, "the node is held for zone %s; recover that zone first", mark->zone));
+		decision_refuse(out, GUARD_OTHER_ZONE,
+		                arena_printf(arena, "the node is held for zone %s; recover that zone first", mark->zone));
 	} else if (mark->readable && !text_equal(mark->owner, scope->owner)) {
-		refuse(
+		decision_refuse(
 			out, GUARD_OTHER_CLUSTER,
 			arena_printf(
 				arena,

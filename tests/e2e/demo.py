@@ -1,4 +1,4 @@
-"""An evacuation and a recovery, told step by step: a real API server, an AWS stand-in, and kubectl as an operator would use it.
+"""An evacuation and a recovery, told step by step: a real cluster, an AWS stand-in, and kubectl as an operator would use it.
 
 Ends with 0 only when everything is back exactly, byte for byte. Wants ZONEVAC_BIN and ZONEVAC_TESTPLANE, as ./dev demo sets them.
 """
@@ -13,75 +13,61 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from bed.account import Account
-from bed.controller import Controller, binary
-from bed.controlplane import ROOT, ControlPlane
-from bed.gate import Gate
-from bed.moto_patches import ZONES, movement
-from bed.region import EVACUATED, LETTER, demo_groups
-from bed.world import Snapshot, World
+from bed.controller import binary
+from bed.controlplane import ROOT
+from bed.region import EVACUATED, ZONE_NAME
+from bed.witness import BudgetWitness
+from bed.workloads import owner_kind
+from bed.world import PLACES, Snapshot
+from demo_stage import (
+    BOLD,
+    BUDGETED,
+    CARRIER,
+    CORDONED_BEFORE,
+    DIM,
+    GREEN,
+    LONE_POD,
+    LONE_POD_NODE,
+    MAX_UNAVAILABLE,
+    MOVE_SECONDS,
+    PLAIN,
+    RED,
+    Pods,
+    Stage,
+    say,
+    title,
+)
 
 EXAMPLE = "deploy/examples/use1-az1.yaml"
-NODES = {"ip-10-7-0-11": "us-east-1a", "ip-10-7-16-12": "us-east-1b", "ip-10-7-16-13": "us-east-1b", "ip-10-7-32-14": "us-east-1c"}
-CORDONED_BEFORE = "ip-10-7-16-13"
-BOLD, DIM, RED, GREEN, PLAIN = ("\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("",) * 5
+REFUSED = '{range .status.changes[?(@.state=="Refused")]}{.kind}{" "}{.name}{"\\n    "}{.reason}{"\\n"}{end}'
+OUT_SECONDS = 90
 STARTED = time.monotonic()
-
-
-def say(text: str = "") -> None:
-    print(text, flush=True)
-
-
-def title(text: str) -> None:
-    say(f"\n{BOLD}== {text}{PLAIN}")
+Verdict = tuple[bool, str]
 
 
 class Demo:
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.plane = ControlPlane(folder / "control-plane")
-        self.account = Account()
-        self.gate = Gate(self.account, folder / "requests.log")
-        self.controller: Controller | None = None
-
-    # the stage
-
-    def set_up(self) -> None:
-        say("starting etcd, kube-apiserver and the AWS stand-in …")
-        logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self.plane.start()
-        self.plane.install()
-        self.account.start()
-        self.gate.start()
-        self.account.seed(demo_groups())
-        movement.seconds = 3.0
-        for name, zone in NODES.items():
-            cordoned = {"unschedulable": True} if name == CORDONED_BEFORE else {}
-            self.plane.kube.create_node(name, ZONES[zone], zone, **cordoned)
-        self.world = World(self.account, self.plane.kube)
-        kubeconfig = self.plane.product_kubeconfig()
-        self.controller = Controller(self.gate, kubeconfig, self.folder / "zonevac.log", "--log-level", "info", leader_elect=True)
-        self.controller.without("--poll-interval").start()
-        self.controller.await_ready()
-
-    def strike(self) -> None:
-        if self.controller is not None and self.controller.running():
-            self.controller.stop()
-        if self.account is not None and hasattr(self.account, "url"):
-            self.gate.stop()
-            self.account.stop()
-        self.plane.stop()
+        self.stage = Stage(folder)
+        self.plane = self.stage.plane
+        self.verdicts: list[Verdict] = []
+        self.details: list[str] = []
+        self.seconds: dict[str, float] = {}
+        self.carried_in_zone: set[str] = set()
+        self.told: set[str] = set()
+        self.began = 0.0
 
     # kubectl, as an operator sees it
 
     def kubectl(self, *arguments: str) -> str:
-        say(f"\n{BOLD}$ kubectl {' '.join(arguments)}{PLAIN}")
+        say(f"\n{BOLD}$ kubectl {' '.join(_quoted(word) for word in arguments)}{PLAIN}")
         done = subprocess.run(
-            self.plane.kubectl_command(*arguments), cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
+            self.plane.kubectl_command(*arguments), cwd=ROOT, text=True, capture_output=True, timeout=OUT_SECONDS, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
@@ -92,7 +78,8 @@ class Demo:
         process = subprocess.Popen(
             self.plane.kubectl_command("get", "zev", "-w"), text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        threading.Thread(target=self._stream, args=(process, time.monotonic()), daemon=True).start()
+        self.began = time.monotonic()
+        threading.Thread(target=self._stream, args=(process, self.began), daemon=True).start()
         return process
 
     @staticmethod
@@ -103,129 +90,191 @@ class Demo:
                 say(f"{DIM}{time.monotonic() - began:6.1f} s{PLAIN}  {line.rstrip()}")
             last = line
 
-    # tables
-
-    def table(self, reference: Snapshot | None = None) -> Snapshot:
-        """Print what is; lines that differ from `reference` are marked."""
-        now = self.world.snapshot()
-        zone_of = {ident: place[0] for place, ident in self.account.subnets.items()}
-        say(f"  {'AUTO SCALING GROUP':22}{'SUBNETS (zone: id)':62}INSTANCES")
-        for name, group in self.world.groups().items():
-            subnets = group["VPCZoneIdentifier"].split(",")
-            cells = [_zone_mark(zone_of[ident]) + f"1{zone_of[ident]}:…{ident[-4:]}{PLAIN}" for ident in subnets]
-            width = sum(len(f"1x:…{ident[-4:]}") + 2 for ident in subnets)
-            zones = Counter(instance["AvailabilityZone"][-2:] for instance in group["Instances"])
-            instances = " ".join(f"{zone}×{zones[zone]}" for zone in sorted(zones))
-            changed = reference is not None and reference.groups.get(name) != now.groups.get(name)
-            say(f"{_mark(changed)}{name:22}{'  '.join(cells)}{' ' * (64 - width)}{instances}")
-        say(f"\n  {'NODE':22}{'ZONE':14}{'SCHEDULABLE':14}TAINTS")
-        for name, node in now.nodes.items():
-            taints = " ".join(f"{key}={value}:{effect}" for key, value, effect in node.taints if not key.startswith("node."))
-            changed = reference is not None and reference.nodes.get(name) != node
-            scheduling = "no" if node.unschedulable else "yes"
-            say(f"{_mark(changed)}{name:22}{NODES[name]:14}{scheduling:14}{taints or '-'}")
-        records = self.world.records()
-        say(f"\n  journal (DynamoDB): {len(records)} open change{'' if len(records) == 1 else 's'}")
-        return now
-
     # the story
 
     def play(self) -> bool:
-        self.set_up()
-        title("BEFORE: three zones; zone id use1-az1 is what this account calls us-east-1b")
-        before = self.table()
-        say(f"\n  {CORDONED_BEFORE} was cordoned by somebody before, and must be so afterwards.")
+        say("starting a cluster of 9 nodes and the AWS stand-in …")
+        self.stage.set_up()
+        self.stage.start_controller()
+        say(f"there after {time.monotonic() - STARTED:.0f} s")
+        before, pods = self.tell_before()
+        with BudgetWitness(self.plane.kube) as budgets:
+            watching = self.evacuate()
+            self.tell_during(before, pods)
+            self.recover(watching)
+            after = self.tell_after(before)
+            self.prove(before, after, pods, budgets.broken)
+        return self.conclude()
+
+    def tell_before(self) -> tuple[Snapshot, Pods]:
+        title(f"BEFORE: three zones; zone id {EVACUATED} is what this account calls {ZONE_NAME[EVACUATED]}")
+        before = self.stage.table()
+        say(f"""
+  {CORDONED_BEFORE} was cordoned by somebody before, and must be so afterwards.
+  The nodes node-… are the instances of the group {CARRIER}.
+  A PodDisruptionBudget lets {MAX_UNAVAILABLE} pod of {BUDGETED} be missing at a time.
+  The pod {LONE_POD} on {LONE_POD_NODE} has no controller: nobody would bring it back.
+  The alias invoices:live points to a published version, whose subnets nobody can change.""")
+        self.carried_in_zone = self.stage.carried_nodes().keys() & self.stage.zone_nodes(before)
+        return before, self.stage.pods()
+
+    def evacuate(self) -> subprocess.Popen:
         title("EVACUATE: one object")
         say(self.kubectl("apply", "-f", EXAMPLE))
         watching = self.watch()
-        began = time.monotonic()
-        self._await(lambda: self.plane.kube.condition(EVACUATED, "Ready").get("status") == "True", "the zone to be empty")
-        took = time.monotonic() - began
+        self._await(self.holds, "the zone to be empty")
+        self.seconds["out"] = time.monotonic() - self.began
         time.sleep(0.5)
-        title(f"DURING: it holds after {took:.1f} s (the stand-in's instances take {movement.seconds:.0f} s to move)")
-        self.table(before)
-        expected = self.world.expected_identifiers()
-        out = self.world.identifiers() == expected and self.world.evacuated_nodes() == {n for n, z in NODES.items() if z[-1] == "b"}
-        self.describe()
+        return watching
+
+    def holds(self) -> bool:
+        """Does it hold? What waits, and what it waits for, is told meanwhile, each once."""
+        status = (self.plane.kube.evacuation(EVACUATED) or {}).get("status", {})
+        for change in status.get("changes", []):
+            waits = change["state"] in ("Waiting", "Applied", "Applying", "Failed") and change.get("reason")
+            line = f"{change['kind']} {change['name']} {change['state']}: {change.get('reason')}"
+            if waits and line not in self.told:
+                self.told.add(line)
+                say(f"{DIM}{time.monotonic() - self.began:6.1f} s  {line}{PLAIN}")
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
+
+    def tell_during(self, before: Snapshot, pods: Pods) -> None:
+        out = self.seconds["out"]
+        title(f"DURING: it holds after {out:.1f} s (the stand-in's instances, tasks and functions take {MOVE_SECONDS:.0f} s to move)")
+        self.stage.await_all_pods()
+        now = self.stage.table(before)
+        self.tell_moved(pods)
+        self.tell_journal()
+        self.judge_out(before, now)
+        say(self.kubectl("get", "zev"))
+        say(self.kubectl("get", "zev", EVACUATED, "-o", f"jsonpath={REFUSED}"))
+        say(self.kubectl("describe", "zev", EVACUATED))
+
+    def tell_moved(self, before: Pods) -> None:
+        now = self.stage.pods()
+        left = [before[name] for name in before.keys() - now.keys() if owner_kind(before[name]) == "ReplicaSet"]
+        fresh = [now[name] for name in now.keys() - before.keys() if owner_kind(now[name]) == "ReplicaSet"]
+        say(f"\n  {len(left)} pods were evicted, and {len(fresh)} came up for them")
+        for words, pods in (("left", left), ("came up on", fresh)):
+            for node, names in sorted(_by_node(pods).items()):
+                say(f"    {words} {node}: {' '.join(names)}")
+
+    def tell_journal(self) -> None:
+        items = self.stage.world.items()
+        kinds = Counter(item["resourceType"]["S"] for item in self.stage.world.records())
+        counts = ", ".join(f"{count} of kind {kind}" for kind, count in sorted(kinds.items())) or "no open changes"
+        say(f"\n  journal (DynamoDB): items in the table: {len(items)}, of which {len(items) - sum(kinds.values())} of the region; {counts}")
+
+    def recover(self, watching: subprocess.Popen) -> None:
         title("RECOVER: delete the object")
         began = time.monotonic()
-        say(self.kubectl("delete", "zev", EVACUATED))
-        say(f"  back after {time.monotonic() - began:.1f} s")
+        said = self.kubectl("delete", "zev", EVACUATED)
+        self.seconds["back"] = time.monotonic() - began
         watching.terminate()
         watching.wait()
-        title("AFTER")
-        after = self.table(before)
-        return self.prove(out, before, after)
+        say(said)
 
-    def describe(self) -> None:
-        """The conditions and events of kubectl describe; its long list of changes left out."""
-        text = self.kubectl("describe", "zev", EVACUATED)
-        lines = text.splitlines()
-        keep, section = [], ""
-        for line in lines:
-            if line.startswith("Events:"):
-                section = "Events"
-            elif section != "Events" and line.startswith("  ") and not line.startswith("   "):
-                section = line.strip().split(":")[0]
-            if section in ("Conditions", "Events"):
-                keep.append(line)
-        say("\n".join(line for line in keep if "Observed Generation" not in line and "Last Transition" not in line))
+    def tell_after(self, before: Snapshot) -> Snapshot:
+        title(f"AFTER: back after {self.seconds['back']:.1f} s")
+        self.stage.await_all_pods()
+        after = self.stage.table(before)
+        self.tell_journal()
+        say("\n  Instances and pods stay where they went until Auto Scaling and the scheduler have reason to place some anew.")
+        return after
 
-    def prove(self, out: bool, before: Snapshot, after: Snapshot) -> bool:
+    # what is to be true
+
+    def judge_out(self, before: Snapshot, now: Snapshot) -> None:
+        world, stage = self.stage.world, self.stage
+        out = all(world.subnets_of(kind) == world.expected_subnets_of(kind) for kind in PLACES)
+        self.verdicts.append((out, "while it was held, exactly what was selected and allowed had no subnet in the zone"))
+        zone = stage.zone_nodes(now)
+        held = world.evacuated_nodes() == zone and all(now.nodes[name].unschedulable for name in zone)
+        self.verdicts.append((held, "and exactly the nodes of the zone were cordoned and tainted"))
+        left = [pod for pod in stage.pods().values() if pod["spec"].get("nodeName") in zone and owner_kind(pod) == "ReplicaSet"]
+        self.verdicts.append((not left, "and no pod that comes back elsewhere was left there"))
+
+    def prove(self, before: Snapshot, after: Snapshot, pods: Pods, broken: list[str]) -> None:
+        verdicts = self.verdicts
+        verdicts.append((not broken, "no PodDisruptionBudget was ever broken"))
+        for kind, words in (("groups", "groups"), ("services", "services"), ("functions", "functions, versions and aliases")):
+            was, is_now = getattr(before, kind), getattr(after, kind)
+            verdicts.append((was == is_now, f"{len(was)} {words} are configured as they were, byte for byte"))
+        kept = self.prove_nodes(before, after)
+        self.prove_pods(pods)
+        left = [str(item) for item in self.stage.world.records()] + self.stage.world.registrations()
+        violations = self.stage.gate.violations
+        verdicts.append((not left, "no change is left open in the journal, and no zone registered"))
+        verdicts.append((not violations, f"{len(self.stage.gate.entries)} AWS requests, each signed and shaped as AWS demands"))
+        differences = kept(before).differences(kept(after))
+        self.details += [*differences, *broken, *left, *violations]
+
+    def prove_nodes(self, before: Snapshot, after: Snapshot):
+        """All as it was, but that Auto Scaling has replaced the instances that it had in the zone, and their nodes with them."""
+        gone, fresh = before.nodes.keys() - after.nodes.keys(), after.nodes.keys() - before.nodes.keys()
+        stayed = before.nodes.keys() & after.nodes.keys()
+        same = all(before.nodes[name] == after.nodes[name] for name in stayed)
+        self.verdicts.append((same, f"{len(stayed)} nodes have the taints, cordons, annotations and labels that they had"))
+        replaced = gone == self.carried_in_zone and fresh <= self.stage.carried_nodes().keys() and len(fresh) == len(gone)
+        self.verdicts.append((replaced, f"{len(gone)} node of {CARRIER} is gone with its instance, and {len(fresh)} has come elsewhere"))
+        return lambda snapshot: replace(snapshot, nodes={name: snapshot.nodes[name] for name in stayed})
+
+    def prove_pods(self, before: Pods) -> None:
+        now, nodes = self.stage.pods(), self.stage.world.nodes()
+        uid = before[LONE_POD]["metadata"]["uid"]
+        self.verdicts.append((now.get(LONE_POD, {}).get("metadata", {}).get("uid") == uid, f"the pod {LONE_POD} is the very same"))
+        count = sum(pod["spec"].get("nodeName", "") in nodes for pod in now.values())
+        self.verdicts.append((self.stage.all_pods_run(), f"{count} pods run, as many as there should"))
+
+    def conclude(self) -> bool:
         title("PROOF")
-        differences = before.differences(after)
-        left = self.world.records() + self.world.registrations()
-        violations = self.gate.violations
-        identifiers = [(name, group["VPCZoneIdentifier"]) for name, group in before.groups.items()]
-        same = sum(after.groups.get(name, {}).get("VPCZoneIdentifier") == value for name, value in identifiers)
-        verdicts = [
-            (out, "while it was held, exactly what was selected and allowed was out of the zone"),
-            (same == len(identifiers), f"{same} of {len(identifiers)} subnet lists are what they were, byte for byte"),
-            (before.groups == after.groups, "nothing else of any group has changed"),
-            (before.nodes == after.nodes, f"{len(after.nodes)} nodes: taints, cordons, annotations and labels are what they were"),
-            (not left, "the journal is empty"),
-            (not violations, f"{len(self.gate.entries)} AWS requests, each signed and shaped as AWS demands"),
-        ]
-        for good, sentence in verdicts:
+        for good, sentence in self.verdicts:
             say(f"  {GREEN + 'yes' if good else RED + 'NO '}{PLAIN}  {sentence}")
-        for line in differences + [str(item) for item in left] + violations:
+        for line in self.details:
             say(f"       {RED}{line}{PLAIN}")
-        say(f"\n{time.monotonic() - STARTED:.0f} s in all")
-        return all(good for good, _sentence in verdicts)
+        exact = all(good for good, _sentence in self.verdicts) and not self.details
+        words = f"{GREEN}everything as it was{PLAIN}" if exact else f"{RED}NOT everything as it was{PLAIN}"
+        took = f"out in {self.seconds['out']:.1f} s, back in {self.seconds['back']:.1f} s"
+        say(f"\n{words}: {took}, {time.monotonic() - STARTED:.0f} s in all")
+        return exact
 
-    def _await(self, test, what: str, timeout: float = 60) -> None:
-        deadline = time.monotonic() + timeout
+    def _await(self, test, what: str) -> None:
+        deadline = time.monotonic() + OUT_SECONDS
         while not test():
-            if time.monotonic() > deadline or not self.controller.running():
-                raise RuntimeError(f"waited in vain for {what}")
+            if time.monotonic() > deadline or not self.stage.controller.running():
+                raise RuntimeError(f"waited in vain for {what}\n{self.kubectl('describe', 'zev', EVACUATED)}")
             time.sleep(0.05)
 
 
-def _mark(changed: bool) -> str:
-    return f"{BOLD}*{PLAIN} " if changed else "  "
+def _by_node(pods: list[dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pod in sorted(pods, key=lambda pod: pod["metadata"]["name"]):
+        found.setdefault(pod["spec"]["nodeName"], []).append(pod["metadata"]["name"])
+    return found
 
 
-def _zone_mark(letter: str) -> str:
-    return RED if ZONES[LETTER[letter]] == EVACUATED else ""
+def _quoted(word: str) -> str:
+    return f"'{word}'" if any(letter in word for letter in "{ ") else word
 
 
 def main() -> int:
     if not binary().exists():
         say(f"{binary()} is not there; ./dev demo builds it")
         return 2
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     folder = Path(tempfile.mkdtemp(prefix="zonevac-demo-"))
     demo = Demo(folder)
     exact = False
     try:
         exact = demo.play()
-    except (RuntimeError, AssertionError, OSError) as error:
+    except (RuntimeError, AssertionError, OSError, subprocess.SubprocessError) as error:
         say(f"\n{RED}{error}{PLAIN}")
-        if demo.controller is not None:
-            say(f"the controller's last words:\n{demo.controller.tail(30)}")
+        if demo.stage.controller is not None:
+            say(f"the controller's last words:\n{demo.stage.controller.tail(30)}")
     except KeyboardInterrupt:
         say("\ninterrupted")
     finally:
-        demo.strike()
+        demo.stage.strike()
     if exact:
         shutil.rmtree(folder, ignore_errors=True)
     else:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
 from bed import steps
 from bed.account import TABLE, Account
 from bed.controller import Controller
+from bed.functions import small_functions
 from bed.gate import MOMENTS, Gate
 from bed.kube import Kube, wait_for
 from bed.region import EVACUATED, small_groups
+from bed.services import small_services
 from bed.world import Snapshot, World
 
 STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "1"))
@@ -36,15 +38,29 @@ class Bench:
     controller: Controller
     before: Snapshot | None = None
     claimed: int = 0
+    targets: list[dict] = field(default_factory=lambda: [steps.NODES, steps.GROUPS])
+
+    def aws_alone(self) -> bool:
+        """Services and functions instead of nodes and groups."""
+        return steps.GROUPS not in self.targets
+
+    def node_names(self) -> set[str]:
+        return set() if self.aws_alone() else set(NODE_NAMES)
+
+    def order(self) -> None:
+        steps.order(self.kube, targets=self.targets)
 
     def renew(self, journal: bool = True) -> None:
         self.gate.clear()
         self.kube.wipe_evacuations()
         if self.before is None or self.before.differences(self.world.snapshot()):
             self.kube.wipe_nodes()
-            for name in NODE_NAMES:
+            for name in sorted(self.node_names()):
                 self.kube.create_node(name, EVACUATED, "us-east-1b")
-        self.account.seed(small_groups())
+        if self.aws_alone():
+            self.account.seed([], small_services(), small_functions())
+        else:
+            self.account.seed(small_groups())
         if journal:
             self.account.create_journal()
         self.before = self.world.snapshot()
@@ -60,7 +76,7 @@ class Bench:
         """
         self.evacuate()
         steps.assert_out(self.world)
-        assert self.world.evacuated_nodes() == set(NODE_NAMES)
+        assert self.world.evacuated_nodes() == self.node_names()
         if steps.recover_but_claims(self.kube, self.world, self.before, self.controller) == 0:
             self.check_back()
             return
@@ -82,7 +98,7 @@ def bench(world: World, account: Account, kube: Kube, gate: Gate, controllers) -
 def undisturbed(bench: Bench) -> tuple[int, int]:
     """How many requests an evacuation takes, and how many up to the end of the recovery."""
     bench.renew()
-    steps.order(bench.kube)
+    bench.order()
     bench.evacuate()
     out = len(bench.gate.entries)
     steps.recover(bench.kube, controller=bench.controller)
@@ -94,7 +110,7 @@ def undisturbed(bench: Bench) -> tuple[int, int]:
 def kill_while_evacuating(bench: Bench, number: int, moment: str, journal: bool = True) -> bool:
     bench.renew(journal)
     bench.gate.kill_at(number, moment, bench.controller.kill)
-    steps.order(bench.kube)
+    bench.order()
     bench.controller.start()
     while bench.controller.running() and bench.kube.condition(steps.NAME, "Ready").get("status") != "True":
         time.sleep(0.02)
@@ -106,7 +122,7 @@ def kill_while_evacuating(bench: Bench, number: int, moment: str, journal: bool 
 def kill_while_restoring(bench: Bench, number: int, moment: str) -> bool:
     """`number` counts from the deletion."""
     bench.renew()
-    steps.order(bench.kube)
+    bench.order()
     bench.evacuate()
     bench.gate.kill_at(len(bench.gate.entries) + number, moment, bench.controller.kill)
     bench.kube.delete_evacuation(steps.NAME)
@@ -138,11 +154,11 @@ def shortened(text: str) -> str:
     return "\n".join(lines if len(lines) <= 14 else [lines[0], "…", *lines[-12:]])
 
 
-def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
+def kill_everywhere(bench: Bench, capsys: pytest.CaptureFixture, stride: int, what: str) -> None:
     began = time.monotonic()
     out, total = undisturbed(bench)
-    points = [(kill_while_evacuating, number) for number in range(1, out + 1, STRIDE)]
-    points += [(kill_while_restoring, number) for number in range(1, total - out + 1, STRIDE)]
+    points = [(kill_while_evacuating, number) for number in range(1, out + 1, stride)]
+    points += [(kill_while_restoring, number) for number in range(1, total - out + 1, stride)]
     struck, failures = 0, []
     for kill, number in points:
         if len(failures) >= FAILURES_MAX:
@@ -158,16 +174,27 @@ def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
                 bench.before = None
     with capsys.disabled():
         print(
-            f"\nkill matrix: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
+            f"\nkill matrix, {what}: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
             f"{bench.claimed} left a claim, {len(failures)} failed, {time.monotonic() - began:.0f} s"
         )
     assert not failures, "\n\n".join(failures)
     assert struck >= len(points) * 2
 
 
+def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
+    kill_everywhere(bench, capsys, STRIDE, "nodes and groups")
+
+
+@pytest.mark.timeout(900)
+def test_killed_at_requests_for_services_and_functions(bench: Bench, capsys: pytest.CaptureFixture):
+    """Every fourth one; ZONEVAC_E2E_KILL_STRIDE says otherwise."""
+    bench.targets = [steps.SERVICES, steps.FUNCTIONS]
+    kill_everywhere(bench, capsys, int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "4")), "services and functions")
+
+
 def test_killed_while_the_journal_is_made(bench: Bench):
     bench.renew(journal=False)
-    steps.order(bench.kube)
+    bench.order()
     bench.evacuate()
     making = [entry.number for entry in bench.gate.named("dynamodb:CreateTable", "dynamodb:UpdateContinuousBackups")]
     steps.recover(bench.kube, controller=bench.controller)
@@ -188,7 +215,7 @@ def test_deleted_after_a_kill_in_the_middle(bench: Bench):
     number = next(entry.number for entry in bench.gate.entries[:out] if entry.name == "autoscaling:UpdateAutoScalingGroup")
     bench.renew()
     bench.gate.kill_at(number, "before", bench.controller.kill)
-    steps.order(bench.kube)
+    bench.order()
     bench.controller.start()
     bench.controller.wait(20)
     end_first_life(bench)

@@ -425,3 +425,15 @@ Test(resources, backing_one_out_survives_an_outage)
 	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-a1,subnet-b1", "it is not taken out again");
 	run_restore(&run);
 }
+
+Test(resources, a_refused_one_that_is_deleted_is_no_longer_told)
+{
+	world_add_cluster(run.world, "shop");
+	world_add_service(run.world, "shop", "only", "subnet-a1,subnet-a2", 1, NULL);
+	hold(ALL_SERVICES);
+	assert_reason("only", "LastSubnet: ");
+	world_delete_service(run.world, "shop", "only");
+	run_for(&run, 15 * MINUTE_MS);
+	cr_assert_str_eq(state_of("only"), "");
+	run_restore(&run);
+}

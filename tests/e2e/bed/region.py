@@ -86,15 +86,3 @@ def small_groups() -> list[Group]:
         Group("two", ["b0", "b1", "a0"], desired=2),
         Group("three", ["c0", "a0", "b2"], desired=2),
     ]
-
-
-def demo_groups() -> list[Group]:
-    """Six groups for people to look at; the last is excluded by the example manifest."""
-    return [
-        Group("web", ["a0", "b0", "c0"], {"team": "web"}),
-        Group("api", ["b0", "a0", "c0"], {"team": "web"}),
-        Group("batch", ["b0", "b1", "a0", "c1"], {"team": "batch"}, desired=4),
-        Group("eks-general", ["a0", "b0"], {"eks:nodegroup-name": "general"}, desired=2, refused="ManagedByEks"),
-        Group("legacy", ["b2"], desired=1, refused="LastSubnet"),
-        Group("cron-single-zone", ["b1", "c1"], desired=1, selected=False),
-    ]

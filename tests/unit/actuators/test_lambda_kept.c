@@ -36,6 +36,15 @@ static void tear_down(void)
 
 TestSuite(kept, .init = set_up, .fini = tear_down);
 
+static const struct change web = {.kind = "LambdaFunction", .id = WEB, .name = "web"};
+
+static bool learn(const struct probe *probe, const struct http_response *response, struct arena *kept)
+{
+	found = (struct resources){0};
+	further = (struct probes){0};
+	return function->learn(&scope, probe, response, kept, &found, &further, &error);
+}
+
 /* Fifty functions of ten kilobytes each, most of which is none of our business. */
 static struct http_response large_page(const char *subnets, struct arena *answer)
 {
@@ -65,8 +74,9 @@ Test(kept, nothing_but_what_is_kept_stays_in_memory)
 		const char *subnets;
 		size_t most_bytes;
 	} pages[] = {{"\"subnet-0a1\",\"subnet-0b1\"", 64000}, {"\"subnet-0b1\",\"subnet-0c1\"", 64000}, {"", 8000}};
-	const struct probe *probe = survey();
+	struct probes probes = {0};
 
+	function->survey(&scope, &arena, &probes);
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 		struct arena answer;
 		struct arena kept;
@@ -75,9 +85,7 @@ Test(kept, nothing_but_what_is_kept_stays_in_memory)
 		arena_init(&answer, "answer", 4 * 1024 * 1024);
 		arena_init(&kept, "kept", 4 * 1024 * 1024);
 		response = large_page(pages[i].subnets, &answer);
-		found = (struct resources){0};
-		further = (struct probes){0};
-		cr_assert(function->learn(&scope, probe, &response, &kept, &found, &further, &error), "%s", error.message);
+		cr_assert(learn(probes.first, &response, &kept), "%s", error.message);
 		arena_done(&answer);
 		cr_expect_null(kept.deferred, "no document is held");
 		cr_expect_lt(kept.used_bytes, pages[i].most_bytes, "[%s]: %zu bytes", pages[i].subnets, kept.used_bytes);
@@ -88,18 +96,26 @@ Test(kept, nothing_but_what_is_kept_stays_in_memory)
 
 Test(kept, what_is_kept_outlives_the_answer)
 {
-	struct change change = change_of("subnet-0a1", "subnet-0a1,subnet-0b1");
+	const struct change *const changes[] = {&web};
+	struct change change = web;
+	struct probes probes = {0};
 	struct arena answer;
 	struct http_response response;
-	const struct resource *listed;
+	struct http_request request;
 
+	function->look(&scope, changes, 1, &arena, &probes);
 	arena_init(&answer, "answer", 4 * 1024 * 1024);
 	response = data_response(&answer, 200, "aws/lambda_function.json");
-	cr_assert(learn(question(true), &response, &arena), "%s", error.message);
+	cr_assert(learn(probes.first, &response, &arena), "%s", error.message);
 	arena_done(&answer);
-	listed = &found.at[0];
-	cr_assert_str_eq(listed->id, WEB);
-	cr_assert_str_eq(joined(&listed->names), "web");
-	cr_assert_str_eq(tags_get(&listed->tags, "team"), "web & shop");
-	cr_assert_not_null(strstr(updated(&change, listed, DIRECTION_BACK).body, "\"sg-0web\",\"sg-0db\""));
+	cr_assert_str_eq(found.at[0].id, WEB);
+	cr_assert_str_eq(found.at[0].names.at[0], "web");
+	cr_assert_str_eq(tags_get(&found.at[0].tags, "team"), "web & shop");
+	change.removed = string_list_split("subnet-0a1", ",", &arena);
+	function->update(&scope, &change, &found.at[0], DIRECTION_OUT, &arena, &request);
+	cr_assert_str_eq(
+		request.body,
+		"{\"VpcConfig\":{\"SubnetIds\":[\"subnet-0b1\",\"subnet-0c1\",\"subnet-0a2\"],\"SecurityGroupIds\":"
+		"[\"sg-0web\",\"sg-0db\"],\"Ipv6AllowedForDualStack\":false},"
+		"\"RevisionId\":\"11111111-0000-4000-8000-000000000318\"}");
 }
