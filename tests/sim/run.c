@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include "base/text.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,6 +261,39 @@ const char *run_record_state(struct run *run, const char *group)
 	const struct json *record = world_record(run->world, "use1-az1", world_group_arn(run->world, group));
 	const char *state = json_get_string(json_get(record, "state"), "S");
 	return state != NULL ? state : "";
+}
+
+const char *run_state(struct run *run, const char *name)
+{
+	return world_change_state(run->world, "out", name);
+}
+
+const char *run_reason(struct run *run, const char *name)
+{
+	const struct json *changes = json_path(world_evacuation(run->world, "out"), "status.changes");
+	for (size_t i = 0; i < json_count(changes); i++)
+		if (text_equal(json_get_string(json_at(changes, i), "name"), name)) {
+			const char *reason = json_get_string(json_at(changes, i), "reason");
+			return reason != NULL ? reason : "";
+		}
+	return "";
+}
+
+void run_add_pod(struct run *run, const char *name, const char *node, const char *owner_kind, const char *owner)
+{
+	world_add_pod(run->world, &(struct world_pod){.namespace_ = "default",
+	                                              .name = name,
+	                                              .node = node,
+	                                              .owner_kind = owner_kind,
+	                                              .owner = owner,
+	                                              .grace_s = 10});
+}
+
+const char *run_add_node_group(struct run *run)
+{
+	world_add_group(run->world, "workers", "subnet-a1,subnet-b1", 4, "kubernetes.io/cluster/prod=owned");
+	world_add_group_nodes(run->world, "workers");
+	return world_group_node(run->world, "workers", "use1-az1", 0);
 }
 
 bool run_holding(struct run *run)

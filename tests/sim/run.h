@@ -56,6 +56,11 @@ void run_apply(struct run *run, const char *name, const char *zone_id, const cha
 #define RUN_EVERY_KIND                                                                                                 \
 	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}},{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}," \
 	"{\"kind\":\"EcsService\",\"selector\":{\"all\":true}},{\"kind\":\"LambdaFunction\",\"selector\":{\"all\":true}}]"
+/* `more`: further members of the nodes' target, from a comma on. */
+#define RUN_NODES(more) "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}]"
+#define RUN_NODES_AND_GROUPS(more)                                 \
+	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}," \
+	"{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
 #define RUN_ALL_NODES "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}}]"
 #define RUN_ALL_GROUPS "[{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
 
@@ -77,6 +82,18 @@ const char *run_stalled_because(struct run *run, const char *name);
 
 /* The record of a group, in use1-az1: its state; "" when there is none. */
 const char *run_record_state(struct run *run, const char *group);
+
+/* What the status of "out" says of a resource: its state and its reason; "" when there is none. Both live until the next event of the world. */
+const char *run_state(struct run *run, const char *name);
+const char *run_reason(struct run *run, const char *name);
+#define assert_reason(name, part) \
+	cr_assert(strstr(run_reason(&run, name), part), "%s: %s", name, run_reason(&run, name))
+
+/* A pod in the namespace default, of a ReplicaSet and the like (NULL = nobody's), that ends 10 s after it is told to. */
+void run_add_pod(struct run *run, const char *name, const char *node, const char *owner_kind, const char *owner);
+
+/* Group workers a1,b1 with a cluster's tag, whose instances are nodes; the name of one in use1-az1. */
+const char *run_add_node_group(struct run *run);
 
 /* Conditions about the evacuation "out". */
 bool run_holding(struct run *run);

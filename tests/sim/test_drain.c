@@ -7,11 +7,6 @@
 #include "base/text.h"
 #include "run.h"
 
-#define NODES(more) "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}]"
-#define NODES_AND_GROUPS(more)                                     \
-	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}," \
-	"{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
-
 static struct run run;
 static struct arena arena;
 
@@ -30,36 +25,6 @@ static void teardown(void)
 
 TestSuite(drain, .init = setup, .fini = teardown, .timeout = 120);
 
-static void add_pod(const char *name, const char *node, const char *owner_kind, const char *owner)
-{
-	world_add_pod(run.world, &(struct world_pod){.namespace_ = "default",
-	                                             .name = name,
-	                                             .node = node,
-	                                             .owner_kind = owner_kind,
-	                                             .owner = owner,
-	                                             .grace_s = 10});
-}
-
-static const char *reason_of(const char *name)
-{
-	const struct json *changes = json_path(world_evacuation(run.world, "out"), "status.changes");
-
-	for (size_t i = 0; i < json_count(changes); i++)
-		if (text_equal(json_get_string(json_at(changes, i), "name"), name)) {
-			const char *reason = json_get_string(json_at(changes, i), "reason");
-
-			return arena_string(&arena, reason ? reason : "");
-		}
-	return "(not listed)";
-}
-
-#define assert_reason(name, part) cr_assert(strstr(reason_of(name), part), "%s: %s", name, reason_of(name))
-
-static const char *state_of(const char *name)
-{
-	return arena_string(&arena, world_change_state(run.world, "out", name));
-}
-
 static void hold(const char *targets)
 {
 	run_apply(&run, "out", "use1-az1", targets);
@@ -69,11 +34,11 @@ static void hold(const char *targets)
 Test(drain, a_node_loses_what_would_come_back_elsewhere_and_nothing_else)
 {
 	const char *before = world_fingerprint(run.world, &arena);
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	add_pod("web-2", "node-a1", "ReplicaSet", "web");
-	add_pod("web-3", "node-b1", "ReplicaSet", "web");
-	add_pod("log-1", "node-a1", "DaemonSet", "log");
-	add_pod("alone", "node-a1", NULL, NULL);
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-2", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-3", "node-b1", "ReplicaSet", "web");
+	run_add_pod(&run, "log-1", "node-a1", "DaemonSet", "log");
+	run_add_pod(&run, "alone", "node-a1", NULL, NULL);
 	world_add_pod(
 		run.world,
 		&(struct world_pod){.namespace_ = "kube-system", .name = "proxy-node-a1", .node = "node-a1", .mirror = true});
@@ -83,7 +48,7 @@ Test(drain, a_node_loses_what_would_come_back_elsewhere_and_nothing_else)
 	                                             .owner_kind = "Job",
 	                                             .owner = "job",
 	                                             .finished = true});
-	hold(NODES(""));
+	hold(RUN_NODES(""));
 	cr_assert_null(world_pod(run.world, "default", "web-1"));
 	cr_assert_null(world_pod(run.world, "default", "web-2"));
 	cr_assert_not_null(world_pod(run.world, "default", "web-3"));
@@ -92,7 +57,7 @@ Test(drain, a_node_loses_what_would_come_back_elsewhere_and_nothing_else)
 	cr_assert_not_null(world_pod(run.world, "default", "job-1"));
 	cr_assert_not_null(world_pod(run.world, "kube-system", "proxy-node-a1"));
 	cr_assert_eq(world_evictions(run.world), 2);
-	cr_assert_str_eq(state_of("node-a1"), "Settled");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Settled");
 	assert_reason("node-a1", "default/alone");
 	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", NULL), "True");
 	run_restore(&run);
@@ -102,17 +67,17 @@ Test(drain, a_node_loses_what_would_come_back_elsewhere_and_nothing_else)
 static bool node_is_blocked(struct run *at)
 {
 	(void)at;
-	return strstr(reason_of("node-a1"), "PodDisruptionBudget default/web") != NULL;
+	return strstr(run_reason(&run, "node-a1"), "PodDisruptionBudget default/web") != NULL;
 }
 
 Test(drain, a_budget_is_waited_for_and_named)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	add_pod("web-2", "node-a2", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-2", "node-a2", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, node_is_blocked, 2 * MINUTE_MS, "the budget's name");
-	cr_assert_str_eq(state_of("node-a1"), "Applied");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Applied");
 	cr_assert_str_eq(world_phase(run.world, "out"), "Applying");
 	unsigned tries = world_calls(run.world, "POST pods/eviction");
 	run_for(&run, MINUTE_MS);
@@ -127,12 +92,12 @@ Test(drain, a_budget_is_waited_for_and_named)
 
 Test(drain, its_time_over_the_pods_are_kept)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":120"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":120"));
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	cr_assert_not_null(world_pod(run.world, "default", "web-1"));
-	cr_assert_str_eq(state_of("node-a1"), "Applied");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Applied");
 	assert_reason("node-a1", "120 s");
 	const char *reason = NULL;
 	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", &reason), "False");
@@ -152,9 +117,9 @@ Test(drain, its_time_over_the_pods_are_kept)
 
 Test(drain, a_controller_that_was_away_has_not_spent_its_time)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":300,\"onDrainTimeout\":\"Taint\""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":300,\"onDrainTimeout\":\"Taint\""));
 	run_for(&run, MINUTE_MS);
 	run_stop(&run);
 	world_advance(run.world, 20 * MINUTE_MS);
@@ -167,12 +132,12 @@ Test(drain, a_controller_that_was_away_has_not_spent_its_time)
 
 Test(drain, more_time_is_more_time)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":120"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":120"));
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	world_add_budget(run.world, "default", "web", "web", 1);
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":7200"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":7200"));
 	run_for(&run, 3 * MINUTE_MS);
 	cr_assert_null(world_pod(run.world, "default", "web-1"));
 	run_restore(&run);
@@ -180,27 +145,27 @@ Test(drain, more_time_is_more_time)
 
 Test(drain, eviction_may_be_turned_on_later)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	hold(NODES(",\"eviction\":\"None\""));
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	hold(RUN_NODES(",\"eviction\":\"None\""));
 	run_for(&run, 20 * MINUTE_MS);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, 3 * MINUTE_MS);
 	cr_assert_null(world_pod(run.world, "default", "web-1"));
-	cr_assert_str_eq(state_of("node-a1"), "Settled");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Settled");
 	run_restore(&run);
 }
 
 Test(drain, its_time_over_the_taint_evicts)
 {
 	const char *before = world_fingerprint(run.world, &arena);
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	add_pod("log-1", "node-a1", "DaemonSet", "log");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "log-1", "node-a1", "DaemonSet", "log");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":120,\"onDrainTimeout\":\"Taint\""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":120,\"onDrainTimeout\":\"Taint\""));
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	cr_assert_null(world_pod(run.world, "default", "web-1"));
 	cr_assert_not_null(world_pod(run.world, "default", "log-1"));
-	cr_assert_str_eq(state_of("node-a1"), "Settled");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Settled");
 	run_restore(&run);
 	run_assert_as_before(&run, before, "both effects of the taint are off");
 }
@@ -208,10 +173,10 @@ Test(drain, its_time_over_the_taint_evicts)
 Test(drain, eviction_taint_ends_all_at_once)
 {
 	const char *before = world_fingerprint(run.world, &arena);
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	add_pod("web-2", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-2", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	hold(NODES(",\"eviction\":\"Taint\""));
+	hold(RUN_NODES(",\"eviction\":\"Taint\""));
 	cr_assert_eq(world_evictions(run.world), 0);
 	cr_assert_eq(world_pods_on(run.world, "node-a1"), 0);
 	run_restore(&run);
@@ -220,22 +185,22 @@ Test(drain, eviction_taint_ends_all_at_once)
 
 Test(drain, eviction_none_leaves_them)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	hold(NODES(",\"eviction\":\"None\""));
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	hold(RUN_NODES(",\"eviction\":\"None\""));
 	cr_assert_eq(world_pods_on(run.world, "node-a1"), 1);
-	cr_assert_str_eq(state_of("node-a1"), "Settled");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Settled");
 	cr_assert_eq(world_calls(run.world, "LIST pods"), 0, "nobody wants to know of its pods");
 	run_restore(&run);
 }
 
 Test(drain, pods_that_nobody_ends_any_more_are_not_waited_for)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_freeze_node(run.world, "node-a1");
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, run_holding, 5 * MINUTE_MS, "holding");
 	cr_assert_not_null(world_pod(run.world, "default", "web-1"), "its kubelet is dead");
-	cr_assert_str_eq(state_of("node-a1"), "Settled");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Settled");
 	run_restore(&run);
 }
 
@@ -247,7 +212,7 @@ Test(drain, another_pod_of_the_same_name_is_not_meant)
 	                                             .owner_kind = "StatefulSet",
 	                                             .owner = "db",
 	                                             .grace_s = 20});
-	hold(NODES(""));
+	hold(RUN_NODES(""));
 	run_for(&run, 5 * MINUTE_MS);
 	cr_assert_eq(world_evictions(run.world), 1);
 	const struct json *pod = world_pod(run.world, "default", "db-0");
@@ -266,7 +231,7 @@ Test(drain, pods_bound_to_a_volume_of_the_zone_are_told)
 	                                             .owner = "db",
 	                                             .claim = "data-db-0",
 	                                             .grace_s = 20});
-	hold(NODES(""));
+	hold(RUN_NODES(""));
 	assert_reason("node-a1", "Pending until recovery");
 	assert_reason("node-a1", "default/db-0");
 	run_restore(&run);
@@ -290,9 +255,9 @@ Test(drain, our_own_pods_come_last)
 	                                             .owner_kind = "ReplicaSet",
 	                                             .owner = "zonevac",
 	                                             .grace_s = 5});
-	add_pod("web-1", "node-a2", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a2", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, 2 * MINUTE_MS);
 	cr_assert_not_null(world_pod(run.world, "zonevac-system", "zonevac-2"), "another node is not drained yet");
 	world_add_budget(run.world, "default", "web", "web", 1);
@@ -303,13 +268,6 @@ Test(drain, our_own_pods_come_last)
 
 /* Groups that carry nodes. */
 
-static const char *add_node_group(void)
-{
-	world_add_group(run.world, "workers", "subnet-a1,subnet-b1", 4, "kubernetes.io/cluster/prod=owned");
-	world_add_group_nodes(run.world, "workers");
-	return arena_string(&arena, world_group_node(run.world, "workers", "use1-az1", 0));
-}
-
 static bool workers_wait(struct run *at)
 {
 	return strcmp(world_change_state(at->world, "out", "workers"), "Waiting") == 0;
@@ -317,11 +275,11 @@ static bool workers_wait(struct run *at)
 
 Test(drain, a_group_waits_for_its_own_nodes_alone)
 {
-	const char *node = add_node_group();
+	const char *node = arena_string(&arena, run_add_node_group(&run));
 	cr_assert_not_null(node);
-	add_pod("web-1", node, "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", node, "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(""));
 	run_must(&run, workers_wait, 5 * MINUTE_MS, "Waiting");
 	run_for(&run, 3 * MINUTE_MS);
 	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-a1,subnet-b1");
@@ -338,10 +296,10 @@ Test(drain, a_group_waits_for_its_own_nodes_alone)
 
 Test(drain, a_group_whose_nodes_are_not_drained_in_time_needs_a_person)
 {
-	const char *node = add_node_group();
-	add_pod("web-1", node, "ReplicaSet", "web");
+	const char *node = arena_string(&arena, run_add_node_group(&run));
+	run_add_pod(&run, "web-1", node, "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(",\"drainTimeoutSeconds\":60"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(",\"drainTimeoutSeconds\":60"));
 	run_must(&run, run_stalled, 10 * MINUTE_MS, "Stalled");
 	cr_assert_str_eq(run_stalled_because(&run, "out"), "NodesNotDrained");
 	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-a1,subnet-b1");
@@ -351,8 +309,8 @@ Test(drain, a_group_whose_nodes_are_not_drained_in_time_needs_a_person)
 
 Test(drain, a_group_whose_nodes_nobody_drains_waits)
 {
-	const char *node = add_node_group();
-	add_pod("web-1", node, "ReplicaSet", "web");
+	const char *node = arena_string(&arena, run_add_node_group(&run));
+	run_add_pod(&run, "web-1", node, "ReplicaSet", "web");
 	run_apply(&run, "out", "use1-az1", RUN_ALL_GROUPS);
 	run_must(&run, workers_wait, 5 * MINUTE_MS, "Waiting");
 	assert_reason("workers", "not selected");
@@ -362,9 +320,9 @@ Test(drain, a_group_whose_nodes_nobody_drains_waits)
 
 Test(drain, eviction_none_keeps_a_group_from_its_nodes)
 {
-	const char *node = add_node_group();
-	add_pod("web-1", node, "ReplicaSet", "web");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(",\"eviction\":\"None\""));
+	const char *node = arena_string(&arena, run_add_node_group(&run));
+	run_add_pod(&run, "web-1", node, "ReplicaSet", "web");
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(",\"eviction\":\"None\""));
 	run_must(&run, workers_wait, 5 * MINUTE_MS, "Waiting");
 	run_for(&run, 2 * MINUTE_MS);
 	cr_assert_str_eq(world_group(run.world, "workers"), "subnet-a1,subnet-b1");
@@ -380,13 +338,13 @@ static void apply_allowing(const char *guard)
 	                 "{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":"
 	                 "\"out\"},\"spec\":{\"zoneId\":\"use1-az1\",\"mode\":\"Evacuate\",\"targets\":%s,"
 	                 "\"guards\":{\"allow\":[{\"guard\":\"%s\",\"reason\":\"the zone is dark\"}]}}}",
-	                 NODES_AND_GROUPS(""), guard));
+	                 RUN_NODES_AND_GROUPS(""), guard));
 }
 
 Test(drain, a_person_may_say_that_a_group_need_not_wait)
 {
-	const char *node = add_node_group();
-	add_pod("web-1", node, "ReplicaSet", "web");
+	const char *node = arena_string(&arena, run_add_node_group(&run));
+	run_add_pod(&run, "web-1", node, "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
 	world_allow_undrained(run.world);
 	apply_allowing("NodesNotDrained");
@@ -401,7 +359,7 @@ Test(drain, what_eks_manages_is_refused_unless_a_person_allows_it)
 {
 	world_add_group(run.world, "managed", "subnet-a1,subnet-b1", 0, "eks:nodegroup-name=web,eks:cluster-name=prod");
 	run.settings.cluster_name = "prod";
-	hold(NODES_AND_GROUPS(""));
+	hold(RUN_NODES_AND_GROUPS(""));
 	assert_reason("managed", "ManagedByEks: ");
 	cr_assert_str_eq(world_group(run.world, "managed"), "subnet-a1,subnet-b1");
 	run_restore(&run);
@@ -419,7 +377,7 @@ Test(drain, what_eks_manages_is_refused_unless_a_person_allows_it)
 
 Test(drain, unowned_pods_go_when_a_person_allows_it)
 {
-	add_pod("alone", "node-a1", NULL, NULL);
+	run_add_pod(&run, "alone", "node-a1", NULL, NULL);
 	world_allow_unreplicated(run.world);
 	apply_allowing("Unreplicated");
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
@@ -431,9 +389,9 @@ Test(drain, unowned_pods_go_when_a_person_allows_it)
 
 Test(drain, drains_pause_while_a_provisioner_fills_the_zone_again)
 {
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, MINUTE_MS);
 	for (int i = 0; i < 3; i++) {
 		const char *name = arena_printf(&arena, "new-%d", i);
@@ -457,9 +415,9 @@ Test(drain, drains_pause_while_a_provisioner_fills_the_zone_again)
 Test(drain, recovery_stops_a_drain)
 {
 	const char *before = world_fingerprint(run.world, &arena);
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, MINUTE_MS);
 	run_restore(&run);
 	unsigned tries = world_calls(run.world, "POST pods/eviction");
@@ -473,24 +431,24 @@ Test(drain, recovery_stops_a_drain)
 static bool planned_with_pods(struct run *at)
 {
 	(void)at;
-	return strstr(reason_of("node-a1"), "pods to go") != NULL;
+	return strstr(run_reason(&run, "node-a1"), "pods to go") != NULL;
 }
 
 Test(drain, a_plan_says_which_pods_would_go_and_what_would_wait)
 {
-	const char *node = add_node_group();
+	const char *node = arena_string(&arena, run_add_node_group(&run));
 	const char *before = world_fingerprint(run.world, &arena);
-	run.targets = NODES_AND_GROUPS("");
+	run.targets = RUN_NODES_AND_GROUPS("");
 	world_add_volume(run.world, "default/data-db-0", "use1-az1");
-	add_pod("web-1", "node-a1", "ReplicaSet", "web");
-	add_pod("alone", "node-a1", NULL, NULL);
+	run_add_pod(&run, "web-1", "node-a1", "ReplicaSet", "web");
+	run_add_pod(&run, "alone", "node-a1", NULL, NULL);
 	world_add_pod(run.world, &(struct world_pod){.namespace_ = "default",
 	                                             .name = "db-0",
 	                                             .node = "node-a1",
 	                                             .owner_kind = "StatefulSet",
 	                                             .owner = "db",
 	                                             .claim = "data-db-0"});
-	add_pod("web-2", node, "ReplicaSet", "web");
+	run_add_pod(&run, "web-2", node, "ReplicaSet", "web");
 	run_evacuate(&run, "out", "use1-az1", "Plan");
 	run_must(&run, planned_with_pods, 5 * MINUTE_MS, "planned");
 	run_for(&run, 10 * MINUTE_MS);
@@ -498,7 +456,7 @@ Test(drain, a_plan_says_which_pods_would_go_and_what_would_wait)
 	assert_reason("node-a1", "1 pod without a controller stays (default/alone)");
 	assert_reason("node-a1", "Pending until recovery (default/db-0)");
 	assert_reason("workers", "waits for 2 of its nodes");
-	cr_assert_str_eq(state_of("workers"), "Planned");
+	cr_assert_str_eq(run_state(&run, "workers"), "Planned");
 	cr_assert_str_eq(world_phase(run.world, "out"), "Planned");
 	cr_assert_eq(world_evictions(run.world), 0);
 	run_evacuate(&run, "out", "use1-az1", "Evacuate");

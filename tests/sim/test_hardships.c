@@ -7,11 +7,6 @@
 #include "base/text.h"
 #include "run.h"
 
-#define NODES(more) "[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}]"
-#define NODES_AND_GROUPS(more)                                     \
-	"[{\"kind\":\"EksNode\",\"selector\":{\"all\":true}" more "}," \
-	"{\"kind\":\"AutoScalingGroup\",\"selector\":{\"all\":true}}]"
-
 static struct run run;
 static struct arena arena;
 
@@ -32,29 +27,12 @@ TestSuite(hardships, .init = setup, .fini = teardown, .timeout = 240);
 
 static void add_pod(const char *name, const char *node, const char *owner)
 {
-	world_add_pod(run.world, &(struct world_pod){.namespace_ = "default",
-	                                             .name = name,
-	                                             .node = node,
-	                                             .owner_kind = "ReplicaSet",
-	                                             .owner = owner,
-	                                             .grace_s = 10});
+	run_add_pod(&run, name, node, "ReplicaSet", owner);
 }
 
 static void block(const char *owner)
 {
 	world_add_budget(run.world, "default", owner, owner, 0);
-}
-
-static const char *add_node_group(void)
-{
-	world_add_group(run.world, "workers", "subnet-a1,subnet-b1", 4, "kubernetes.io/cluster/prod=owned");
-	world_add_group_nodes(run.world, "workers");
-	return arena_string(&arena, world_group_node(run.world, "workers", "use1-az1", 0));
-}
-
-static const char *state_of(const char *name)
-{
-	return arena_string(&arena, world_change_state(run.world, "out", name));
 }
 
 static const char *new_node(struct run *at)
@@ -69,8 +47,8 @@ static bool has_new_node(struct run *at)
 
 Test(hardships, what_waits_for_its_nodes_again_is_put_back_all_the_same)
 {
-	(void)add_node_group();
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(""));
+	(void)arena_string(&arena, run_add_node_group(&run));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(""));
 	run_must(&run, run_holding, 30 * MINUTE_MS, "holding");
 	block("web");
 	world_edit_group(run.world, "workers", "subnet-a1,subnet-b1");
@@ -86,21 +64,21 @@ Test(hardships, a_node_that_is_no_longer_selected_and_no_longer_marked_is_forgot
 	world_aws_outage(run.world, 60 * MINUTE_MS);
 	add_pod("web-1", "node-a1", "web");
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, MINUTE_MS);
 	run_apply(&run, "out", "use1-az1", "[{\"kind\":\"EksNode\",\"selector\":{\"matchNames\":[\"node-b1\"]}}]");
 	run_for(&run, 2000);
 	world_strip_node(run.world, "node-a1");
 	run_for(&run, 2 * MINUTE_MS);
-	cr_assert_str_eq(state_of("node-a1"), "");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "");
 	run_restore(&run);
 }
 
 Test(hardships, the_nodes_may_be_taken_off_the_targets)
 {
-	add_pod("web-1", add_node_group(), "web");
+	add_pod("web-1", arena_string(&arena, run_add_node_group(&run)), "web");
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(",\"drainTimeoutSeconds\":60"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(",\"drainTimeoutSeconds\":60"));
 	run_for(&run, 5 * MINUTE_MS);
 	run_apply(&run, "out", "use1-az1", RUN_ALL_GROUPS);
 	run_for(&run, 5 * MINUTE_MS);
@@ -121,18 +99,18 @@ Test(hardships, pods_on_volumes_may_be_blocked_for_days)
 		                                             .claim = arena_printf(&arena, "data-%d", i)});
 	}
 	block("db");
-	run_apply(&run, "out", "use1-az1", NODES(",\"drainTimeoutSeconds\":86400"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(",\"drainTimeoutSeconds\":86400"));
 	run_for(&run, 12 * 60 * MINUTE_MS);
-	cr_assert_str_eq(state_of("node-a1"), "Applied");
+	cr_assert_str_eq(run_state(&run, "node-a1"), "Applied");
 	run_restore(&run);
 }
 
 /* The scheduler had bound it before it saw the taint. */
 Test(hardships, a_pod_that_lands_after_the_first_look_is_drained_too)
 {
-	const char *node = add_node_group();
+	const char *node = arena_string(&arena, run_add_node_group(&run));
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(""));
 	run_to_calls(&run, "LIST pods", 4);
 	run_for(&run, 500);
 	add_pod("late", node, "web");
@@ -146,11 +124,11 @@ Test(hardships, a_pod_that_lands_after_the_first_look_is_drained_too)
 
 Test(hardships, a_drained_node_that_loses_its_taint_is_not_drained_any_more)
 {
-	const char *node = add_node_group();
+	const char *node = arena_string(&arena, run_add_node_group(&run));
 	const char *other = arena_string(&arena, world_group_node(run.world, "workers", "use1-az1", 1));
 	add_pod("web-1", other, "web");
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(""));
 	run_for(&run, MINUTE_MS);
 	for (unsigned n = 1; n <= 30; n++)
 		world_fault(run.world, "PATCH nodes", n, WORLD_REFUSE);
@@ -167,7 +145,7 @@ Test(hardships, a_drained_node_that_loses_its_taint_is_not_drained_any_more)
 
 static void apply_mode(const char *mode)
 {
-	run.targets = NODES("");
+	run.targets = RUN_NODES("");
 	run_evacuate(&run, "out", "use1-az1", mode);
 }
 
@@ -187,7 +165,7 @@ Test(hardships, a_node_whose_copy_hangs_is_tainted_again_at_once)
 {
 	for (unsigned n = 1; n <= 20; n++)
 		world_fault(run.world, "PutItem", n, WORLD_LOSE_REPLY);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_to_calls(&run, "PutItem", 2);
 	run_for(&run, 500);
 	world_strip_node(run.world, "node-a1");
@@ -210,7 +188,7 @@ Test(hardships, our_own_pods_wait_for_nodes_that_are_not_tainted_yet)
 	block("web");
 	for (unsigned n = 1; n <= 3; n++)
 		world_fault(run.world, "PATCH nodes", 2 * n - 1, WORLD_REFUSE);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, 30000);
 	cr_assert_eq(world_pods_on(run.world, "node-a1"), 1);
 	world_add_budget(run.world, "default", "web", "web", 1);
@@ -221,7 +199,7 @@ Test(hardships, our_own_pods_wait_for_nodes_that_are_not_tainted_yet)
 
 Test(hardships, what_a_person_did_to_a_node_that_was_backed_out_counts)
 {
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, run_holding, 30 * MINUTE_MS, "holding");
 	run_for(&run, MINUTE_MS);
 	world_label_node(run.world, "node-a2", "zonevac.dev/exclude", "true");
@@ -246,10 +224,10 @@ Test(hardships, an_edit_while_refused_nodes_are_given_back_begins_anew)
 	world_put_item(run.world,
 	               "{\"zoneId\":{\"S\":\"#region\"},\"resourceId\":{\"S\":\"active\"},\"revision\":{\"N\":\"1\"},"
 	               "\"zone:use1-az2\":{\"SS\":[\"someone\"]}}");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(""));
 	run_must(&run, other_zone, 5 * MINUTE_MS, "refused");
 	world_delete_item(run.world, "#region", "active");
-	run_apply(&run, "out", "use1-az1", NODES_AND_GROUPS(",\"drainTimeoutSeconds\":77"));
+	run_apply(&run, "out", "use1-az1", RUN_NODES_AND_GROUPS(",\"drainTimeoutSeconds\":77"));
 	unsigned updates = world_calls(run.world, "UpdateItem");
 	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
 	updates = world_calls(run.world, "UpdateItem") - updates;
@@ -262,7 +240,7 @@ Test(hardships, a_node_made_anew_is_drained_anew_and_without_haste)
 {
 	add_pod("web-1", "node-a1", "web");
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, MINUTE_MS);
 	unsigned lists = world_calls(run.world, "LIST pods");
 	world_recreate_node(run.world, "node-a1");
@@ -280,7 +258,7 @@ Test(hardships, newcomers_that_are_left_alone_are_no_capacity_that_returns)
 {
 	add_pod("web-1", "node-a1", "web");
 	block("web");
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_for(&run, MINUTE_MS);
 	for (int i = 0; i < 3; i++)
 		world_add_node(run.world,
@@ -298,7 +276,7 @@ Test(hardships, a_hundred_pods_leave_without_a_hundred_requests_at_once)
 {
 	for (int i = 0; i < 150; i++)
 		add_pod(arena_printf(&arena, "web-%d", i), "node-a1", arena_printf(&arena, "web-%d", i));
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, run_holding, 3 * MINUTE_MS, "holding");
 	cr_assert_eq(world_pods_on(run.world, "node-a1"), 0);
 	cr_assert_eq(world_evictions(run.world), 150);
@@ -315,7 +293,7 @@ Test(hardships, an_eviction_that_needs_a_person_is_told)
 	add_pod("web-1", "node-a1", "web");
 	world_add_budget(run.world, "default", "one", "web", 1);
 	world_add_budget(run.world, "default", "two", "web", 1);
-	run_apply(&run, "out", "use1-az1", NODES(""));
+	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, told_refusal, 2 * MINUTE_MS, "EvictionRefused");
 	run_restore(&run);
 }

@@ -34,26 +34,6 @@ static void hold(const char *targets)
 	run_must(&run, run_holding, 60 * MINUTE_MS, "holding");
 }
 
-static const char *state_of(const char *name)
-{
-	return arena_string(&arena, world_change_state(run.world, "out", name));
-}
-
-static const char *reason_of(const char *name)
-{
-	const struct json *changes = json_path(world_evacuation(run.world, "out"), "status.changes");
-
-	for (size_t i = 0; i < json_count(changes); i++)
-		if (text_equal(json_get_string(json_at(changes, i), "name"), name)) {
-			const char *reason = json_get_string(json_at(changes, i), "reason");
-
-			return arena_string(&arena, reason ? reason : "");
-		}
-	return "(not listed)";
-}
-
-#define assert_reason(name, part) cr_assert(strstr(reason_of(name), part), "%s: %s", name, reason_of(name))
-
 static void add_services(void)
 {
 	world_add_cluster(run.world, "shop");
@@ -127,7 +107,7 @@ Test(resources, a_service_that_cannot_be_changed_is_refused_with_its_reason)
 	assert_reason("blue", "UnsupportedDeploymentController: ");
 	assert_reason("host", "NotAwsvpc: ");
 	assert_reason("only", "LastSubnet: ");
-	cr_assert_str_eq(state_of("web"), "Settled");
+	cr_assert_str_eq(run_state(&run, "web"), "Settled");
 	cr_assert_str_eq(world_condition(run.world, "out", "Complete", NULL), "False");
 	cr_assert_str_eq(world_condition(run.world, "out", "Ready", NULL), "True");
 	run_restore(&run);
@@ -140,7 +120,7 @@ Test(resources, a_rollback_is_not_fought)
 	world_break_deployments(run.world, "shop", "web", true);
 	run_apply(&run, "out", "use1-az1", ALL_SERVICES);
 	run_must(&run, run_holding, 60 * MINUTE_MS, "holding");
-	cr_assert_str_eq(state_of("web"), "Rival", "%s", reason_of("web"));
+	cr_assert_str_eq(run_state(&run, "web"), "Rival", "%s", run_reason(&run, "web"));
 	assert_reason("web", "circuit breaker");
 	const char *reason = NULL;
 	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", &reason), "False");
@@ -168,7 +148,7 @@ Test(resources, a_deployment_that_fails_is_told)
 	world_break_deployments(run.world, "shop", "web", false);
 	run_apply(&run, "out", "use1-az1", ALL_SERVICES);
 	run_must(&run, web_has_failed, 60 * MINUTE_MS, "Failed");
-	const char *why = reason_of("web");
+	const char *why = run_reason(&run, "web");
 	cr_assert(strlen(why) > 10, "%s", why);
 	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-b1");
 	run_restore(&run);
@@ -318,10 +298,10 @@ Test(resources, an_alias_that_stays_in_the_zone_is_told)
 	world_alias(run.world, "mail", "latest", 0);
 	hold(ALL_FUNCTIONS);
 	run_for(&run, 2 * MINUTE_MS);
-	cr_assert_str_eq(state_of("resize"), "Settled");
+	cr_assert_str_eq(run_state(&run, "resize"), "Settled");
 	assert_reason("resize", "alias live");
 	assert_reason("resize", "subnet-a1");
-	cr_assert_str_eq(reason_of("mail"), "");
+	cr_assert_str_eq(run_reason(&run, "mail"), "");
 	run_restore(&run);
 }
 
@@ -359,7 +339,7 @@ Test(resources, a_rival_is_told_with_his_traces)
 	world_rival(run.world, "web", "subnet-a1", 20000, 20);
 	run_apply(&run, "out", "use1-az1", RUN_ALL_GROUPS);
 	run_for(&run, 60 * MINUTE_MS);
-	cr_assert_str_eq(state_of("web"), "Rival", "%s", reason_of("web"));
+	cr_assert_str_eq(run_state(&run, "web"), "Rival", "%s", run_reason(&run, "web"));
 	assert_reason("web", "CloudFormation");
 	assert_reason("web", "subnet-a1");
 	run_restore(&run);
@@ -407,7 +387,7 @@ Test(resources, a_held_function_that_the_journal_lost_is_not_forgotten)
 	run_stop(&run);
 	world_delete_record(run.world, "use1-az1", "resize");
 	run_for(&run, 15 * MINUTE_MS);
-	cr_assert_str_eq(state_of("resize"), "Settled", "%s", reason_of("resize"));
+	cr_assert_str_eq(run_state(&run, "resize"), "Settled", "%s", run_reason(&run, "resize"));
 	run_restore(&run);
 	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1,subnet-a1", "only their order is lost");
 }
@@ -434,6 +414,6 @@ Test(resources, a_refused_one_that_is_deleted_is_no_longer_told)
 	assert_reason("only", "LastSubnet: ");
 	world_delete_service(run.world, "shop", "only");
 	run_for(&run, 15 * MINUTE_MS);
-	cr_assert_str_eq(state_of("only"), "");
+	cr_assert_str_eq(run_state(&run, "only"), "");
 	run_restore(&run);
 }
