@@ -406,10 +406,11 @@ static void guard_cluster(const struct scope *scope, const struct resource *reso
 	else if (node_group != NULL)
 		decision_refuse(
 			out, GUARD_MANAGED_BY_EKS,
-			arena_printf(arena,
-		                 "EKS manages it as node group %s: allow it (guards.allow with guard ManagedByEks), or use "
-		                 "an EKS zonal shift",
-		                 node_group));
+			arena_printf(
+				arena,
+				"EKS manages it as node group %s: allow it (spec.guards.allow with guard ManagedByEks), or use "
+				"an EKS zonal shift",
+				node_group));
 	if (node_group != NULL && out->guard != GUARD_MANAGED_BY_EKS)
 		out->guard_behind = GUARD_MANAGED_BY_EKS;
 }

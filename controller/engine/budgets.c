@@ -7,6 +7,8 @@
 
 #define TRY_EVERY_MS 5000
 #define TRY_AGAIN_MS 1000
+/* Evictions are tried every few seconds: one that has not said no for so long holds up nothing. */
+#define NAMED_MS 30000
 /* One that nobody has run into for so long holds up nothing any more. */
 #define FORGOTTEN_MS 600000
 
@@ -79,6 +81,7 @@ void budgets_blocked(struct budgets *budgets, const char *key, const char *name,
 		free(budget->name);
 		budget->name = copy(name);
 	}
+	budget->blocked_at = now;
 	budget->next_try = instant_after(now, ms);
 }
 
@@ -86,18 +89,15 @@ void budgets_let_go(struct budgets *budgets, const char *key, struct instant now
 {
 	struct budget *budget = find(budgets, key);
 
-	if (!budget)
-		return;
-	budget->next_try = instant_after(now, TRY_AGAIN_MS);
-	free(budget->name); /* it holds up nothing at present */
-	budget->name = NULL;
+	if (budget)
+		budget->next_try = instant_after(now, TRY_AGAIN_MS);
 }
 
-const char *budgets_name(const struct budgets *budgets, const char *key)
+const char *budgets_name(const struct budgets *budgets, const char *key, struct instant now)
 {
 	const struct budget *budget = find(budgets, key);
 
-	return budget ? budget->name : NULL;
+	return budget && instant_between_ms(budget->blocked_at, now) < NAMED_MS ? budget->name : NULL;
 }
 
 void budgets_done(struct budgets *budgets)

@@ -14,6 +14,7 @@ struct budget {
 	struct budget *next;
 	char *key;
 	char *name; /* "default/web"; NULL = it was not told */
+	struct instant blocked_at;
 	struct instant next_try;
 };
 
@@ -31,8 +32,8 @@ void budgets_blocked(struct budgets *budgets, const char *key, const char *name,
 /* It let one go: another one may try. */
 void budgets_let_go(struct budgets *budgets, const char *key, struct instant now);
 
-/* The budget that holds up this controller's pods: its name, or NULL. */
-const char *budgets_name(const struct budgets *budgets, const char *key);
+/* The budget that held up this controller's pods within the last half minute: its name, or NULL. */
+const char *budgets_name(const struct budgets *budgets, const char *key, struct instant now);
 
 void budgets_done(struct budgets *budgets);
 

@@ -117,7 +117,8 @@ static void add_budgets(const struct drain *drain, const struct scope *scope, co
 	bool ready = eks_node_is_ready(node);
 
 	for (size_t i = 0; i < pods->count && out->count < EXAMPLES_A_SENTENCE; i++) {
-		const char *name = budgets_name(budgets, drain_budget_key(&pods->at[i]));
+		const char *name =
+			budgets_name(budgets, drain_budget_key(&pods->at[i]), engine_now(drain->item->evacuation->engine));
 
 		if (name && is_to_go(&pods->at[i], scope, ready) && !string_list_has(out, name))
 			string_list_add(out, arena, name);
@@ -449,11 +450,6 @@ void drain_free(struct drain *drain)
 	inquiry_release(drain->inquiry);
 	arena_done(&drain->arena);
 	free(drain);
-}
-
-bool drain_has_expired(const struct drain *drain)
-{
-	return drain && drain->expired && process_running(&drain->process);
 }
 
 const char *drain_paused_because(const struct evacuation *evacuation, struct arena *arena)

@@ -30,9 +30,6 @@ void drain_start(struct item *item);
 void drain_stop(struct drain *drain);
 void drain_free(struct drain *drain);
 
-/* Its time is over and pods are left: nothing more is done about them. NULL: no. */
-bool drain_has_expired(const struct drain *drain);
-
 /* Why an eviction on this node needs a person; NULL = none does. NULL is fine. */
 const char *drain_refusal(const struct drain *drain);
 

@@ -19,10 +19,9 @@ static const char *node_waits(const struct evacuation *evacuation, const struct 
 	if (item->drained && (item->state == ITEM_APPLIED || item->state == ITEM_SETTLED) &&
 	    text_equal(item->change.incarnation, entry->resource.incarnation))
 		return NULL;
-	if (drain_has_expired(item->drain))
-		return "it was not drained within its time";
-	return drain_target(evacuation)->eviction == EVICTION_NONE ? "its pods stay, as eviction None says"
-	                                                           : "it is not drained yet";
+	if (drain_target(evacuation)->eviction == EVICTION_NONE)
+		return "its pods stay, as eviction None says";
+	return item->reason[0] ? item->reason : "it is not drained yet";
 }
 
 static const char *nodes_wait(const struct item *item, struct arena *arena)

@@ -43,11 +43,24 @@ static void add_condition(struct json *conditions, const struct evacuation *evac
 	json_add(conditions, condition);
 }
 
+static const char *not_yet_sentence(const struct evacuation *evacuation)
+{
+	switch (evacuation->phase) {
+	case PHASE_PLANNED:
+		return "this is a plan only: nothing is changed";
+	case PHASE_RESTORING:
+	case PHASE_RESTORED:
+		return "it is being put back";
+	default:
+		return "it has not come to rest yet";
+	}
+}
+
 static const char *evacuated_message(const struct evacuation *evacuation, const struct tally *tally,
                                      struct arena *arena)
 {
 	if (evacuation->phase != PHASE_HOLDING)
-		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+		return not_yet_sentence(evacuation);
 	if (tally->found == 0)
 		return NOTHING_SENTENCE;
 	return arena_printf(arena, "%zu of %zu are out and settled", tally->settled,
@@ -60,11 +73,11 @@ static const char *complete_message(const struct evacuation *evacuation, const s
 		return arena_printf(arena, "%zu refused, %zu failed, %zu put back by somebody else", tally->refused,
 		                    tally->failed, tally->rival);
 	if (evacuation->phase != PHASE_HOLDING)
-		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+		return not_yet_sentence(evacuation);
 	if (tally->found == 0)
 		return NOTHING_SENTENCE;
 	if (tally->settled < tally->changed)
-		return arena_printf(arena, "%zu are changed but not settled", tally->changed - tally->settled);
+		return arena_printf(arena, "%zu changed but not settled", tally->changed - tally->settled);
 	return "nothing was refused and nothing failed";
 }
 
@@ -82,6 +95,40 @@ static const char *held_reason(const struct tally *tally, bool held, const char 
 	return tally->settled < tally->changed ? "NotSettled" : fine;
 }
 
+static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
+{
+	struct tally tally = phase_tally(&evacuation->items, NULL);
+
+	switch (evacuation->phase) {
+	case PHASE_PENDING:
+		return "nothing is begun yet";
+	case PHASE_OBSERVING:
+		return "what there is is being read";
+	case PHASE_APPLYING:
+		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused so far",
+		                    tally.open + tally.changed, evacuation->manifest.zone_id, tally.refused);
+	case PHASE_HOLDING:
+		if (tally.found == 0)
+			return NOTHING_SENTENCE;
+		return arena_printf(arena,
+		                    "zone %s is held: %zu out and settled, %zu out but not settled, %zu refused, %zu failed",
+		                    evacuation->manifest.zone_id, tally.settled, tally.changed - tally.settled, tally.refused,
+		                    tally.failed + tally.rival);
+	case PHASE_PLANNED:
+		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
+	case PHASE_RESTORING:
+		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
+	case PHASE_RESTORED:
+		return arena_printf(
+			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
+			evacuation->manifest.zone_id, tally.restored,
+			items_in_state(&evacuation->items, ITEM_GONE) + items_in_state(&evacuation->items, ITEM_SUPERSEDED),
+			tally.held_by_others);
+	default:
+		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
+	}
+}
+
 static void add_conditions(struct json *status, const struct evacuation *evacuation, struct arena *arena)
 {
 	struct json *conditions = json_set_array(status, "conditions");
@@ -93,15 +140,15 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	bool nothing = tally.found == 0; /* a typo in a selector looks like this */
 	bool clean = !nothing && tally.failed + tally.rival == 0 && tally.settled == tally.changed;
 	const char *phase = phase_name(evacuation->phase);
+	const char *note = phase_note(evacuation, arena);
 
 	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
-	              stalled ? evacuation->stall.message : arena_printf(arena, "phase %s", phase));
+	              stalled ? evacuation->stall.message : note);
 	if (stalled)
 		add_condition(conditions, evacuation, arena, "Stalled", true, evacuation->stall.reason,
 		              evacuation->stall.message);
 	else if (!ready)
-		add_condition(conditions, evacuation, arena, "Reconciling", true, phase,
-		              arena_printf(arena, "phase %s", phase));
+		add_condition(conditions, evacuation, arena, "Reconciling", true, phase, note);
 	add_condition(conditions, evacuation, arena, "Evacuated", held && clean, held_reason(&tally, held, phase),
 	              evacuated_message(evacuation, &tally, arena));
 	add_condition(conditions, evacuation, arena, "Complete", held && clean && tally.refused == 0,
@@ -236,30 +283,13 @@ struct json *status_build(const struct evacuation *evacuation, struct arena *are
 
 /* Events: on transitions only. */
 
-static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
+/* It holds, but not as was asked for. */
+static bool needs_a_look(const struct evacuation *evacuation)
 {
 	struct tally tally = phase_tally(&evacuation->items, NULL);
 
-	switch (evacuation->phase) {
-	case PHASE_APPLYING:
-		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused", tally.open + tally.changed,
-		                    evacuation->manifest.zone_id, tally.refused);
-	case PHASE_HOLDING:
-		return arena_printf(arena, "zone %s is held: %zu out and settled, %zu refused, %zu failed",
-		                    evacuation->manifest.zone_id, tally.settled, tally.refused, tally.failed + tally.rival);
-	case PHASE_PLANNED:
-		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
-	case PHASE_RESTORING:
-		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
-	case PHASE_RESTORED:
-		return arena_printf(
-			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
-			evacuation->manifest.zone_id, tally.restored,
-			items_in_state(&evacuation->items, ITEM_GONE) + items_in_state(&evacuation->items, ITEM_SUPERSEDED),
-			tally.held_by_others);
-	default:
-		return arena_printf(arena, "phase %s", phase_name(evacuation->phase));
-	}
+	return evacuation->phase == PHASE_HOLDING &&
+	       (tally.found == 0 || tally.settled < tally.changed || tally.failed + tally.rival > 0);
 }
 
 static void tell_transitions(struct evacuation *evacuation, struct arena *arena)
@@ -269,7 +299,8 @@ static void tell_transitions(struct evacuation *evacuation, struct arena *arena)
 		evacuation->status_due = (struct instant){0};
 		evacuation->touched = true;
 		if (evacuation->phase != PHASE_OBSERVING && evacuation->phase != PHASE_PENDING)
-			event_tell(evacuation, false, phase_name(evacuation->phase), phase_note(evacuation, arena));
+			event_tell(evacuation, needs_a_look(evacuation), phase_name(evacuation->phase),
+			           phase_note(evacuation, arena));
 	}
 	if (!text_equal(evacuation->stall.reason, evacuation->told_stall.reason)) {
 		evacuation->told_stall = evacuation->stall;

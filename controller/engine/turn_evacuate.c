@@ -90,7 +90,8 @@ static void judge_phase(struct evacuation *evacuation)
 	else
 		evacuation->phase = PHASE_HOLDING;
 	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 &&
-	    items_in_state(&evacuation->items, ITEM_FAILED) == 0 && evacuation->started_at.us != 0)
+	    items_in_state(&evacuation->items, ITEM_FAILED) + items_in_state(&evacuation->items, ITEM_APPLIED) == 0 &&
+	    evacuation->started_at.us != 0)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
 }
 
@@ -111,12 +112,11 @@ static void tell_waiting_groups(struct evacuation *evacuation, struct arena *are
 		}
 	if (!first)
 		return;
-	stall_set(
-		&evacuation->stall, guard_name(GUARD_NODES_NOT_DRAINED),
-		"%s %s%s: let go what holds its pods, or say in spec.guards.allow (guard NodesNotDrained) that its instances may "
-		"be ended with them",
-		first->change.name, first->reason,
-		waiting > 1 ? arena_printf(arena, ", and %zu more such groups", waiting - 1) : "");
+	stall_set(&evacuation->stall, guard_name(GUARD_NODES_NOT_DRAINED),
+	          "%s %s%s. Free its pods (a PodDisruptionBudget that is named there can be raised or removed), or say in "
+	          "spec.guards.allow (guard NodesNotDrained) that its instances may be ended with them",
+	          first->change.name, first->reason,
+	          waiting > 1 ? arena_printf(arena, ", and %zu more such groups", waiting - 1) : "");
 }
 
 static void tell_refusal(struct evacuation *evacuation)

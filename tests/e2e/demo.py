@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bed.controller import binary
 from bed.controlplane import ROOT
 from bed.region import EVACUATED, ZONE_NAME
-from bed.witness import BudgetWitness
+from bed.witness import BudgetWitness, PodWitness
 from bed.workloads import owner_kind
 from bed.world import PLACES, Snapshot
 from demo_stage import (
@@ -47,6 +47,7 @@ from demo_stage import (
 EXAMPLE = "deploy/examples/use1-az1.yaml"
 REFUSED = '{range .status.changes[?(@.state=="Refused")]}{.kind}{" "}{.name}{"\\n    "}{.reason}{"\\n"}{end}'
 OUT_SECONDS = 90
+SKEW_SECONDS = 0.5  # between a pod's end and the watch that tells of it
 STARTED = time.monotonic()
 Verdict = tuple[bool, str]
 
@@ -61,6 +62,7 @@ class Demo:
         self.carried_in_zone: set[str] = set()
         self.told: set[str] = set()
         self.began = 0.0
+        self.watching: subprocess.Popen | None = None
 
     # kubectl, as an operator sees it
 
@@ -73,14 +75,19 @@ class Demo:
             raise RuntimeError(done.stderr.strip())
         return done.stdout.rstrip()
 
-    def watch(self) -> subprocess.Popen:
+    def watch(self) -> None:
         say(f"\n{BOLD}$ kubectl get zev -w{PLAIN}")
-        process = subprocess.Popen(
+        self.watching = process = subprocess.Popen(
             self.plane.kubectl_command("get", "zev", "-w"), text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.began = time.monotonic()
         threading.Thread(target=self._stream, args=(process, self.began), daemon=True).start()
-        return process
+
+    def stop_watching(self) -> None:
+        if self.watching is not None:
+            self.watching.terminate()
+            self.watching.wait()
+            self.watching = None
 
     @staticmethod
     def _stream(process: subprocess.Popen, began: float) -> None:
@@ -98,10 +105,11 @@ class Demo:
         self.stage.start_controller()
         say(f"there after {time.monotonic() - STARTED:.0f} s")
         before, pods = self.tell_before()
-        with BudgetWitness(self.plane.kube) as budgets:
-            watching = self.evacuate()
+        with BudgetWitness(self.plane.kube) as budgets, PodWitness(self.plane.kube) as leaving:
+            self.evacuate()
             self.tell_during(before, pods)
-            self.recover(watching)
+            self.judge_order(leaving)
+            self.recover()
             after = self.tell_after(before)
             self.prove(before, after, pods, budgets.broken)
         return self.conclude()
@@ -118,14 +126,13 @@ class Demo:
         self.carried_in_zone = self.stage.carried_nodes().keys() & self.stage.zone_nodes(before)
         return before, self.stage.pods()
 
-    def evacuate(self) -> subprocess.Popen:
+    def evacuate(self) -> None:
         title("EVACUATE: one object")
         say(self.kubectl("apply", "-f", EXAMPLE))
-        watching = self.watch()
+        self.watch()
         self._await(self.holds, "the zone to be empty")
         self.seconds["out"] = time.monotonic() - self.began
         time.sleep(0.5)
-        return watching
 
     def holds(self) -> bool:
         """Does it hold? What waits, and what it waits for, is told meanwhile, each once."""
@@ -163,15 +170,15 @@ class Demo:
         items = self.stage.world.items()
         kinds = Counter(item["resourceType"]["S"] for item in self.stage.world.records())
         counts = ", ".join(f"{count} of kind {kind}" for kind, count in sorted(kinds.items())) or "no open changes"
-        say(f"\n  journal (DynamoDB): items in the table: {len(items)}, of which {len(items) - sum(kinds.values())} of the region; {counts}")
+        others = len(items) - sum(kinds.values())
+        say(f"\n  journal (DynamoDB): items in the table: {len(items)}, of which {others} of the region; {counts}")
 
-    def recover(self, watching: subprocess.Popen) -> None:
+    def recover(self) -> None:
         title("RECOVER: delete the object")
         began = time.monotonic()
         said = self.kubectl("delete", "zev", EVACUATED)
         self.seconds["back"] = time.monotonic() - began
-        watching.terminate()
-        watching.wait()
+        self.stop_watching()
         say(said)
 
     def tell_after(self, before: Snapshot) -> Snapshot:
@@ -193,6 +200,13 @@ class Demo:
         self.verdicts.append((held, "and exactly the nodes of the zone were cordoned and tainted"))
         left = [pod for pod in stage.pods().values() if pod["spec"].get("nodeName") in zone and owner_kind(pod) == "ReplicaSet"]
         self.verdicts.append((not left, "and no pod that comes back elsewhere was left there"))
+
+    def judge_order(self, leaving: PodWitness) -> None:
+        last = max(leaving.left_at.get(node, 0) for node in self.carried_in_zone)
+        updates = self.stage.gate.named("autoscaling:UpdateAutoScalingGroup")
+        sent = [entry.at for entry in updates if entry.params["AutoScalingGroupName"] == CARRIER]
+        waited = 0 < last <= min(sent, default=0) + SKEW_SECONDS
+        self.verdicts.append((waited, f"the group {CARRIER} lost its subnet only after the last pod had left its nodes there"))
 
     def prove(self, before: Snapshot, after: Snapshot, pods: Pods, broken: list[str]) -> None:
         verdicts = self.verdicts
@@ -274,6 +288,7 @@ def main() -> int:
     except KeyboardInterrupt:
         say("\ninterrupted")
     finally:
+        demo.stop_watching()
         demo.stage.strike()
     if exact:
         shutil.rmtree(folder, ignore_errors=True)

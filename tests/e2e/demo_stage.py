@@ -87,20 +87,27 @@ class Stage:
         self._populate()
 
     def _populate(self) -> None:
+        """The first Deployment comes while the zone has only its node of the group, so that this has pods to wait for."""
         workloads = self.workloads
         workloads.create_namespace()
         workloads.create_nodes_of(self.world.groups()[CARRIER])
         workloads.follow_instances([CARRIER])
-        for name, zone in NODES.items():
-            workloads.create_node(name, zone, **({"unschedulable": True} if name == CORDONED_BEFORE else {}))
-        workloads.await_nodes()
-        workloads.daemon(DAEMON)
-        for name, replicas in DEPLOYMENTS.items():
-            workloads.deploy(name, replicas)
+        self._create_nodes([name for name, zone in NODES.items() if ZONES[zone] != EVACUATED])
+        workloads.deploy(BUDGETED, DEPLOYMENTS[BUDGETED])
         workloads.budget(BUDGETED, MAX_UNAVAILABLE)
+        workloads.await_pods(DEPLOYMENTS[BUDGETED], "ReplicaSet")
+        self._create_nodes([name for name, zone in NODES.items() if ZONES[zone] == EVACUATED])
+        workloads.daemon(DAEMON)
+        for name in DEPLOYMENTS.keys() - {BUDGETED}:
+            workloads.deploy(name, DEPLOYMENTS[name])
         workloads.lone_pod(LONE_POD, LONE_POD_NODE)
-        workloads.await_pods(sum(DEPLOYMENTS.values()) + len(self.world.nodes()) + 1)
+        self.await_all_pods()
         workloads.await_budgets()
+
+    def _create_nodes(self, names: list[str]) -> None:
+        for name in names:
+            self.workloads.create_node(name, NODES[name], **({"unschedulable": True} if name == CORDONED_BEFORE else {}))
+        self.workloads.await_nodes()
 
     def start_controller(self) -> None:
         kubeconfig = self.plane.product_kubeconfig()

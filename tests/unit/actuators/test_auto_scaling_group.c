@@ -305,7 +305,7 @@ Test(group, a_node_group_of_eks_is_refused_with_the_way_out)
 	connect_cluster();
 	refuses(
 		"aws/groups_clusters.xml", "prod-workers", GUARD_MANAGED_BY_EKS,
-		"EKS manages it as node group workers: allow it (guards.allow with guard ManagedByEks), or use an EKS zonal "
+		"EKS manages it as node group workers: allow it (spec.guards.allow with guard ManagedByEks), or use an EKS zonal "
 		"shift");
 }
 
