@@ -95,11 +95,25 @@ static bool update_has_failed(struct item *item, const char **why)
 	                                                    &item->decision_arena, why) == SETTLING_FAILED;
 }
 
+/* The record is of another one, that had its name before: it is closed as superseded, and nothing of it is mixed with this one. */
+static bool is_of_predecessor(const struct item *item)
+{
+	const char *recorded = record_change(&item->record).incarnation;
+
+	return item_is_ours(item) && recorded && item->looked->incarnation &&
+	       !text_equal(recorded, item->looked->incarnation);
+}
+
 /* It is to be taken out (more of it, or again), and a record is open. */
 static const struct step *judge_open(struct item *item, struct instant now)
 {
 	const struct record *record = &item->record;
 	const char *why = NULL;
+
+	if (is_of_predecessor(item)) {
+		item->evacuation->observe_due = now; /* then it is taken out anew */
+		return change_restore_first;
+	}
 
 	if (record->state == RECORD_RESTORING || !item_is_ours(item))
 		return &step_join;

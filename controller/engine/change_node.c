@@ -146,6 +146,7 @@ static const struct step *out_hear(void *self, const struct answer *answer)
 	item->tainted_at = answer->now;
 	item->drained = false; /* whoever had taken it off may have let pods in */
 	drain_judge_state(item, NULL);
+	drain_look_now(item->drain);
 	return NULL;
 }
 

@@ -202,7 +202,7 @@ static int64_t poll_ms(const struct drain *drain)
 		return requeue_backoff_ms(drain->failures, engine->settings->poll_ms, LOOK_AGAIN_MAX_MS, engine_random(engine));
 	if (drain->no_room && drain->trying)
 		return NO_ROOM_MS;
-	return drain->expired ? EXPIRED_POLL_MS : engine->settings->poll_ms;
+	return drain->expired && !drain->item->taint_evicts ? EXPIRED_POLL_MS : engine->settings->poll_ms;
 }
 
 static const struct step *look_again(struct drain *drain, struct instant now)
@@ -362,8 +362,13 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 
 	if (item->evacuation->restoring || item->excluded)
 		return NULL;
+	drain_scope(item, &scope);
 	if (answer->error || !answer->resource || !answer->resource->load) {
 		drain->failures++;
+		drain_told_error(drain, answer->error);
+		judge_time(drain, &scope, answer->now);
+		count(drain, drain->counts && !drain->expired, drain->counts_others);
+		drain->trying = true;
 		if (item->state == ITEM_APPLIED)
 			item_become(item, ITEM_APPLIED,
 			            answer->error ? answer->error->message : "the API server lists no pods of it");
@@ -371,7 +376,6 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 	}
 	drain->failures = 0;
 	keep_pods(drain, answer);
-	drain_scope(item, &scope);
 	if (!node_with_pods(drain, &scope, &node)) {
 		drain->look_due = instant_after(answer->now, poll_ms(drain)); /* should it be begun again */
 		return NULL;
@@ -430,6 +434,19 @@ void drain_start(struct item *item)
 	drain_scope(item, &scope);
 	count(drain, scope.eviction != EVICTION_NONE && !only_plans(item), true);
 	process_start(&drain->process, engine, drain, &step_look, drain_ended);
+}
+
+void drain_look_now(struct drain *drain)
+{
+	bool counts = drain && drain->counts;
+	bool others = drain && drain->counts_others;
+
+	if (!drain || !process_running(&drain->process) || drain->look_due.ms == 0)
+		return;
+	process_abort(&drain->process);
+	drain->look_due = (struct instant){0};
+	count(drain, counts, others);
+	process_start(&drain->process, drain->item->evacuation->engine, drain, &step_look, drain_ended);
 }
 
 void drain_stop(struct drain *drain)

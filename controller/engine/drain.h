@@ -26,6 +26,9 @@ bool drain_is_due(const struct item *item);
 
 void drain_start(struct item *item);
 
+/* Something has changed: not at its time, but at once. NULL is fine. */
+void drain_look_now(struct drain *drain);
+
 /* No more looks and evictions; what is in flight may still land. NULL is fine. */
 void drain_stop(struct drain *drain);
 void drain_free(struct drain *drain);

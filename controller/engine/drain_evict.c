@@ -170,6 +170,12 @@ void drain_evict(struct drain *drain, const struct scope *scope, const struct re
 	}
 }
 
+void drain_told_error(struct drain *drain, const struct error *error)
+{
+	if (error && error->kind == ERROR_DENIED)
+		set_refused(drain, "", error->message);
+}
+
 void drain_cancel_evictions(struct drain *drain)
 {
 	while (drain->evictions) {

@@ -59,6 +59,9 @@ void drain_evict(struct drain *drain, const struct scope *scope, const struct re
 /* The pod whose eviction was refused may have left by itself. NULL: nothing is refused any more. */
 void drain_judge_refused(struct drain *drain, const struct pods *pods);
 
+/* Its pods could not be listed: denied, that needs a person. */
+void drain_told_error(struct drain *drain, const struct error *error);
+
 /* Take back what has not been sent. */
 void drain_cancel_evictions(struct drain *drain);
 

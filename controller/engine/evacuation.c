@@ -108,6 +108,8 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 			item_consider(item);
 		}
 	if (evacuation->manifest.generation != generation) {
+		for (struct item *item = evacuation->items.first; item; item = item->next)
+			drain_look_now(item->drain);
 		evacuation->observe_due = (struct instant){0};
 		evacuation->nodes_due = true;
 	}

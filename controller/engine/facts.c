@@ -39,7 +39,7 @@ void facts_release(struct facts *facts)
 const struct inquiry *facts_unseen(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->survey_count; i++)
-		if (facts->surveys[i]->failed)
+		if (facts->surveys[i]->failed || !facts->surveys[i]->done)
 			return facts->surveys[i];
 	return NULL;
 }

@@ -19,6 +19,7 @@ struct facts {
 	size_t survey_count;
 	int64_t generation; /* of the object when it was begun */
 	struct instant began;
+	bool complete; /* all surveys have ended; until then more comes */
 	int references;
 };
 
@@ -26,7 +27,7 @@ struct facts *facts_new(void);
 struct facts *facts_hold(struct facts *facts);
 void facts_release(struct facts *facts);
 
-/* A survey that failed, or NULL: its kind has not been seen. */
+/* A survey that failed or has not ended, or NULL: its kind has not been seen. */
 const struct inquiry *facts_unseen(const struct facts *facts);
 
 /* Once the records are complete, so that facts_record can find them. */

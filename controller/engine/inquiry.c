@@ -74,6 +74,7 @@ static void inquiry_take_back(struct inquiry *inquiry)
 static void inquiry_end(struct inquiry *inquiry)
 {
 	inquiry_hold(inquiry);
+	inquiry->done = true;
 	if (inquiry->ended)
 		inquiry->ended(inquiry->self, inquiry);
 	inquiry_release(inquiry);

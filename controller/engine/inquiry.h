@@ -25,6 +25,7 @@ struct inquiry {
 	struct exchange **exchanges; /* in flight, to be taken back when it fails */
 	size_t exchange_count;
 	size_t exchange_capacity;
+	bool done; /* it has ended, failed or not */
 	bool failed;
 	struct error error;
 	struct instant sent_at; /* of the first answer's request: the age of what was read */

@@ -340,6 +340,8 @@ void item_set_record(struct item *item, const struct record *record)
 	item_mark_record(item, record != NULL);
 	if (record) {
 		item->change.removed = record->removed;
+		if (record_change(record).incarnation)
+			item->change.incarnation = record_change(record).incarnation;
 		if (record->order.count)
 			item->change.order = record->order;
 	}

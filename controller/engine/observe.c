@@ -9,8 +9,10 @@
 
 /* A service that pages for ever is not listened to for ever. */
 #define PAGES_MAX 10000
+/* A kind whose service is slow is not waited for any longer before the others go on. */
+#define PATIENCE_MS 3000
 
-enum { ASK_ZONES, ASK_IDENTITY, ASK_SUBNETS, ASK_RECORDS, ASKS };
+enum { ASK_ZONES, ASK_IDENTITY, ASK_SUBNETS, ASK_RECORDS, ASK_PATIENCE, ASKS };
 
 struct observation {
 	struct evacuation *evacuation;
@@ -21,6 +23,7 @@ struct observation {
 	size_t basis_pending; /* zones, identity, subnets, records: what the surveys' answers are understood with */
 	int pages;
 	bool surveys;
+	bool impatient; /* what has come so far was told, and the rest is told as it comes */
 	bool ended;
 	void (*told)(struct evacuation *evacuation, struct facts *facts, const struct error *error);
 };
@@ -110,6 +113,9 @@ static void finish(struct observation *observation, const struct error *failure)
 	if (observation->ended)
 		return;
 	observation->ended = true;
+	exchange_cancel(observation->engine, observation->exchanges[ASK_PATIENCE]);
+	observation->exchanges[ASK_PATIENCE] = NULL;
+	observation->facts->complete = true;
 	if (failure) {
 		error = *failure;
 		take_back(observation);
@@ -124,6 +130,32 @@ static void one_done(struct observation *observation)
 {
 	if (--observation->pending == 0)
 		finish(observation, NULL);
+}
+
+static void tell_so_far(struct observation *observation)
+{
+	observation->told(observation->evacuation, facts_hold(observation->facts), NULL);
+}
+
+static void patience_over(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	struct observation *observation = self;
+
+	(void)exchange;
+	(void)answer;
+	observation->exchanges[ASK_PATIENCE] = NULL;
+	observation->impatient = true;
+	tell_so_far(observation);
+}
+
+static void be_patient(struct observation *observation)
+{
+	struct exchange *exchange = exchange_new(observation->engine, patience_over, observation);
+
+	exchange->ask.what = ASK_WAIT;
+	exchange->ask.due = instant_after(engine_now(observation->engine), PATIENCE_MS);
+	observation->exchanges[ASK_PATIENCE] = exchange;
+	exchange_queue(observation->engine, exchange);
 }
 
 static void start_surveys(struct observation *observation);
@@ -142,8 +174,10 @@ static void basis_known(struct observation *observation)
 	facts_sort_records(observation->facts);
 	know_subnets(&observation->facts->scope, &observation->facts->arena);
 	know_ours(observation);
-	if (observation->surveys)
+	if (observation->surveys) {
 		start_surveys(observation);
+		be_patient(observation);
+	}
 	one_done(observation);
 }
 
@@ -263,8 +297,12 @@ static void ask_records(struct observation *observation, const struct json *star
 /* One kind that cannot be read does not keep the others: its survey says so itself. */
 static void survey_ended(void *self, struct inquiry *inquiry)
 {
+	struct observation *observation = self;
+
 	(void)inquiry;
-	one_done(self);
+	if (observation->impatient && observation->pending > 1)
+		tell_so_far(observation);
+	one_done(observation);
 }
 
 static void fill_scope(struct observation *observation)

@@ -9,6 +9,7 @@
 #include "place.h"
 
 #include "actuators/registry.h"
+#include "evacuation.h"
 #include "journal/dynamodb.h"
 #include "requeue.h"
 #include "state.h"
@@ -54,6 +55,15 @@ static void creating_ask(void *self, struct instant now, struct wallclock wall, 
 	out->due = instant_after(now, 1000);
 }
 
+/* Then a missing table is one that was lost: a person decides whether an empty one takes its place. */
+static bool something_is_held(const struct engine *engine)
+{
+	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
+		if (evacuation->items.held > 0)
+			return true;
+	return false;
+}
+
 static const struct step *describe_hear(void *self, const struct answer *answer)
 {
 	struct place *place = self;
@@ -61,7 +71,8 @@ static const struct step *describe_hear(void *self, const struct answer *answer)
 	bool ready = false;
 
 	if (answer->error) {
-		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table)
+		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table &&
+		    !something_is_held(place->engine))
 			return &step_create;
 		return table_failed(place, answer);
 	}

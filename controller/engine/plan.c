@@ -241,7 +241,7 @@ static bool survey_failed(const struct evacuation *evacuation, const struct actu
 {
 	for (size_t i = 0; i < evacuation->facts->survey_count; i++)
 		if (evacuation->facts->surveys[i]->actuator == actuator)
-			return evacuation->facts->surveys[i]->failed;
+			return evacuation->facts->surveys[i]->failed || !evacuation->facts->surveys[i]->done;
 	return true;
 }
 
@@ -312,7 +312,7 @@ void plan_take_facts(struct evacuation *evacuation)
 
 	arena_init(&arena, "plan", 256u << 20);
 	for (size_t i = 0; i < facts->survey_count; i++)
-		for (size_t k = 0; k < facts->surveys[i]->resources.count; k++)
+		for (size_t k = 0; facts->surveys[i]->done && k < facts->surveys[i]->resources.count; k++)
 			take_resource(evacuation, facts->surveys[i]->actuator, &facts->surveys[i]->resources.at[k], &arena);
 	for (size_t i = 0; i < facts->records.count; i++)
 		take_record(evacuation, &facts->records.at[i]);

@@ -34,13 +34,17 @@ static void take_unseen(struct evacuation *evacuation, struct instant now)
 	int64_t wait_ms = evacuation->engine->settings->resync_ms;
 
 	evacuation->unseen_error = (struct error){0};
-	if (unseen) {
+	if (!unseen) {
+		evacuation->observe_failures = 0;
+	} else if (!unseen->done) {
+		error_set(&evacuation->unseen_error, ERROR_TIMEOUT,
+		          "%s: its service has not told of all of them yet; it is slow, or throttles", unseen->actuator->kind);
+		return; /* more is to come */
+	} else {
 		evacuation->unseen_error = unseen->error;
 		evacuation->observe_failures++;
 		wait_ms = requeue_backoff_ms(evacuation->observe_failures, OBSERVE_AGAIN_MS, OBSERVE_AGAIN_MAX_MS,
 		                             engine_random(evacuation->engine));
-	} else {
-		evacuation->observe_failures = 0;
 	}
 	evacuation->observe_due = instant_after(now, wait_ms);
 }
@@ -50,7 +54,8 @@ static void observed(struct evacuation *evacuation, struct facts *facts, const s
 	struct engine *engine = evacuation->engine;
 	struct instant now = engine_now(engine);
 
-	evacuation->observation = NULL;
+	if (!facts || facts->complete)
+		evacuation->observation = NULL;
 	evacuation_touch(evacuation);
 	if (!facts) {
 		evacuation->observe_failures++;

@@ -95,6 +95,15 @@ static void judge_phase(struct evacuation *evacuation)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
 }
 
+static void tell_failed_node(struct evacuation *evacuation)
+{
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (item_is_node(item) && item->state == ITEM_FAILED) {
+			stall_set(&evacuation->stall, "NodesFailed", "node %s: %s", item->change.name, item->reason);
+			return;
+		}
+}
+
 /* Nothing is at work any more, and groups still wait for nodes that nobody drains, or whose time is over. */
 static void tell_waiting_groups(struct evacuation *evacuation, struct arena *arena)
 {
@@ -112,6 +121,10 @@ static void tell_waiting_groups(struct evacuation *evacuation, struct arena *are
 		}
 	if (!first)
 		return;
+	if (items->states[LANE_NODES][ITEM_FAILED] > 0) {
+		tell_failed_node(evacuation);
+		return;
+	}
 	stall_set(&evacuation->stall, guard_name(GUARD_NODES_NOT_DRAINED),
 	          "%s %s%s. Free its pods (a PodDisruptionBudget that is named there can be raised or removed), or say in "
 	          "spec.guards.allow (guard NodesNotDrained) that its instances may be ended with them",

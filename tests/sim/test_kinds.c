@@ -417,3 +417,42 @@ Test(resources, a_refused_one_that_is_deleted_is_no_longer_told)
 	cr_assert_str_eq(run_state(&run, "only"), "");
 	run_restore(&run);
 }
+
+Test(resources, a_service_made_anew_while_it_is_held_comes_back_as_it_was_made)
+{
+	add_services();
+	hold(ALL_SERVICES);
+	world_recreate_service(run.world, "shop", "web", "subnet-a2,subnet-c1,subnet-b2");
+	run_for(&run, 20 * MINUTE_MS);
+	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-c1,subnet-b2", "%s", run_reason(&run, "web"));
+	run_restore(&run);
+	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-a2,subnet-c1,subnet-b2");
+	cr_assert_eq(world_records(run.world), 0);
+}
+
+Test(resources, a_service_made_anew_comes_back_after_a_restart_too)
+{
+	add_services();
+	hold(ALL_SERVICES);
+	world_recreate_service(run.world, "shop", "web", "subnet-a2,subnet-c1,subnet-b2");
+	run_for(&run, 20 * MINUTE_MS);
+	run_stop(&run);
+	run_for(&run, MINUTE_MS);
+	run_restore(&run);
+	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-a2,subnet-c1,subnet-b2");
+}
+
+Test(resources, a_service_that_does_not_answer_keeps_nobody_else)
+{
+	add_services();
+	add_functions();
+	for (unsigned n = 1; n <= 25; n++)
+		world_fault(run.world, "ListClusters", n, WORLD_LATE);
+	run_apply(&run, "out", "use1-az1", RUN_EVERY_KIND);
+	run_for(&run, 30000);
+	cr_assert_str_eq(world_group(run.world, "web"), "subnet-b1,subnet-c1");
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1");
+	cr_assert(run_stalled(&run), "and said");
+	run_restore(&run);
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-a1,subnet-b1");
+}
