@@ -11,6 +11,8 @@
 /* While the environment keeps us from observing: again after, growing. */
 #define OBSERVE_AGAIN_MS 5000
 #define OBSERVE_AGAIN_MAX_MS 60000
+/* A kind that has not been read after so long is told. */
+#define READING_MS 30000
 
 /* Other credentials see another account's groups and journal: nothing of that may be taken for ours. */
 static bool same_account(struct evacuation *evacuation, const struct facts *facts)
@@ -122,6 +124,13 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 	return false;
 }
 
+/* Ten thousand resources take a while to read: that alone is no reason to call for a person. */
+static bool is_still_reading(const struct evacuation *evacuation)
+{
+	return !evacuation->facts->complete &&
+	       instant_between_ms(evacuation->facts->began, engine_now(evacuation->engine)) < READING_MS;
+}
+
 void turn_tell_observation(struct evacuation *evacuation)
 {
 	const struct error *error = &evacuation->observe_error;
@@ -132,6 +141,6 @@ void turn_tell_observation(struct evacuation *evacuation)
 		stall_set(&evacuation->stall, "UnknownZone", "%s", error->message);
 	else if (error->kind != ERROR_NONE)
 		stall_from_error(&evacuation->stall, "Aws", error);
-	else if (evacuation->unseen_error.kind != ERROR_NONE)
+	else if (evacuation->unseen_error.kind != ERROR_NONE && !is_still_reading(evacuation))
 		stall_from_error(&evacuation->stall, "Aws", &evacuation->unseen_error);
 }
