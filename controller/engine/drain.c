@@ -368,7 +368,7 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 		drain_told_error(drain, answer->error);
 		judge_time(drain, &scope, answer->now);
 		count(drain, drain->counts && !drain->expired, drain->counts_others);
-		drain->trying = true;
+		drain->trying = scope.eviction != EVICTION_NONE && !only_plans(item);
 		if (item->state == ITEM_APPLIED)
 			item_become(item, ITEM_APPLIED,
 			            answer->error ? answer->error->message : "the API server lists no pods of it");

@@ -297,3 +297,18 @@ Test(hardships, an_eviction_that_needs_a_person_is_told)
 	run_must(&run, told_refusal, 2 * MINUTE_MS, "EvictionRefused");
 	run_restore(&run);
 }
+
+Test(hardships, a_plan_whose_pods_cannot_be_listed_spends_no_time_of_the_drain)
+{
+	add_pod("web-1", "node-a1", "web");
+	for (unsigned n = 1; n <= 30; n++)
+		world_fault(run.world, "LIST pods", n, WORLD_ERROR_BEFORE);
+	run.targets = RUN_NODES(",\"drainTimeoutSeconds\":5,\"onDrainTimeout\":\"Taint\"");
+	run_evacuate(&run, "out", "use1-az1", "Plan");
+	run_for(&run, 20 * MINUTE_MS);
+	cr_assert_eq(world_events(run.world, "DrainTimedOut"), 0);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holding");
+	cr_assert_eq(world_evictions(run.world), 1, "evicted, not ended by the taint");
+	run_restore(&run);
+}
