@@ -28,11 +28,9 @@ static const struct step step_look;
 const struct manifest_target *drain_target(const struct evacuation *evacuation)
 {
 	static const struct manifest_target none = {.kind = EKS_NODE_KIND, .eviction = EVICTION_NONE};
+	const struct manifest_target *target = evacuation_target(evacuation, EKS_NODE_KIND);
 
-	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
-		if (text_equal(evacuation->manifest.targets[i].kind, EKS_NODE_KIND))
-			return &evacuation->manifest.targets[i];
-	return &none;
+	return target ? target : &none;
 }
 
 void drain_scope(const struct item *item, struct scope *out)
@@ -87,53 +85,44 @@ static void count(struct drain *drain, bool counts, bool others)
 	drain->item->evacuation->engine->moved = true;
 }
 
-/* Will it go, or be made to? */
-static bool is_to_go(const struct pod *pod, const struct scope *scope, bool node_ready)
-{
-	enum pod_fate fate = eks_pod_fate(pod, node_ready, scope->now);
-
-	return fate == POD_EVICTABLE || (fate == POD_UNREPLICATED && scope->evict_unreplicated);
-}
-
 static bool holds_others(const struct drain *drain, const struct scope *scope, const struct resource *node)
 {
 	const struct pods *pods = node->load;
-	bool ready = eks_node_is_ready(node);
 
-	for (size_t i = 0; i < pods->count; i++)
-		if ((is_to_go(&pods->at[i], scope, ready) || eks_pod_fate(&pods->at[i], ready, scope->now) == POD_LEAVING) &&
+	for (size_t i = 0; i < pods->count; i++) {
+		enum pod_fate fate = eks_node_pod_fate(scope, node, &pods->at[i]);
+
+		if ((fate == POD_EVICTABLE || fate == POD_LEAVING) &&
 		    !drain_is_our_own(drain->item->evacuation->engine, &pods->at[i]))
 			return true;
+	}
 	return false;
 }
 
 /* Sentences. */
 
 static void add_budgets(const struct drain *drain, const struct scope *scope, const struct resource *node,
-                        struct arena *arena, struct string_list *out)
+                        struct instant now, struct arena *arena, struct string_list *out)
 {
 	const struct budgets *budgets = &drain->item->evacuation->engine->budgets;
 	const struct pods *pods = node->load;
-	bool ready = eks_node_is_ready(node);
 
 	for (size_t i = 0; i < pods->count && out->count < EXAMPLES_A_SENTENCE; i++) {
-		const char *name =
-			budgets_name(budgets, drain_budget_key(&pods->at[i]), engine_now(drain->item->evacuation->engine));
+		const char *name = budgets_name(budgets, drain_budget_key(&pods->at[i]), now);
 
-		if (name && is_to_go(&pods->at[i], scope, ready) && !string_list_has(out, name))
+		if (name && eks_node_pod_fate(scope, node, &pods->at[i]) == POD_EVICTABLE && !string_list_has(out, name))
 			string_list_add(out, arena, name);
 	}
 }
 
 /* What keeps it from being drained, most useful first. */
 static const char *pending_sentence(const struct drain *drain, const struct scope *scope, const struct resource *node,
-                                    const char *why, struct arena *arena)
+                                    const char *why, bool paused, struct instant now, struct arena *arena)
 {
-	const char *paused = drain_paused_because(drain->item->evacuation, arena);
 	struct string_list budgets = {0};
 	const char *sentence = why;
 
-	add_budgets(drain, scope, node, arena, &budgets);
+	add_budgets(drain, scope, node, now, arena, &budgets);
 	if (drain->expired)
 		sentence = arena_printf(arena, "not drained within its time (%" PRId64 " s), and left as it is: %s",
 		                        drain_target(drain->item->evacuation)->drain_timeout_s, why);
@@ -160,7 +149,8 @@ static void keep_bound(struct drain *drain, const struct scope *scope, const str
 
 		for (size_t k = 0; k < pod->claims.count && !bound; k++)
 			bound = string_list_has_sorted(claims, pod->claims.at[k]);
-		if (bound && drain->bound.count < BOUND_MAX && (is_to_go(pod, scope, true) || pod->terminating) &&
+		if (bound && drain->bound.count < BOUND_MAX &&
+		    (pod->terminating || eks_node_pod_fate(scope, node, pod) == POD_EVICTABLE) &&
 		    !string_list_has(&drain->bound, name))
 			string_list_add(&drain->bound, &drain->arena, arena_string(&drain->arena, name));
 	}
@@ -219,7 +209,7 @@ static void judge_time(struct drain *drain, const struct scope *scope, struct in
 	if (drain->trying)
 		drain->spent_ms += instant_between_ms(drain->looked_at, now);
 	drain->looked_at = now;
-	drain->expired = target && scope->eviction != EVICTION_NONE && drain->spent_ms >= target->drain_timeout_s * 1000;
+	drain->expired = scope->eviction != EVICTION_NONE && drain->spent_ms >= target->drain_timeout_s * 1000;
 	if (!drain->expired || drain->told_expired)
 		return;
 	drain->told_expired = true;
@@ -310,6 +300,7 @@ static const struct step *judge(struct drain *drain, const struct scope *scope, 
 	struct item *item = drain->item;
 	const char *why = eks_node_load_sentence(scope, node, arena);
 	bool others = holds_others(drain, scope, node);
+	bool paused = drain_paused_because(item->evacuation, arena) != NULL;
 
 	drain_judge_refused(drain, node->load);
 	remark_allowed(drain, arena);
@@ -321,9 +312,8 @@ static const struct step *judge(struct drain *drain, const struct scope *scope, 
 		return judge_empty(drain, scope, node, why, now);
 	count(drain, is_waited_for(drain, scope, now), others);
 	if (item->state == ITEM_APPLIED || item->state == ITEM_SETTLED)
-		drain_judge_state(item, pending_sentence(drain, scope, node, why, arena));
-	drain->trying = scope->eviction != EVICTION_NONE && !drain->expired &&
-	                !drain_paused_because(item->evacuation, arena) &&
+		drain_judge_state(item, pending_sentence(drain, scope, node, why, paused, now, arena));
+	drain->trying = scope->eviction != EVICTION_NONE && !drain->expired && !paused &&
 	                (others || drain_is_our_turn(&item->evacuation->items));
 	if (drain->trying || scope->eviction == EVICTION_TAINT)
 		drain_evict(drain, scope, node, now, arena);
@@ -403,11 +393,11 @@ bool drain_is_due(const struct item *item)
 {
 	struct scope scope;
 
+	if (item->drain && process_running(&item->drain->process))
+		return false;
 	if (only_plans(item))
-		return item->state == ITEM_PLANNED && drain_target(item->evacuation)->eviction != EVICTION_NONE &&
-		       !(item->drain && process_running(&item->drain->process));
-	if (item->drained || (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED) ||
-	    (item->drain && process_running(&item->drain->process)))
+		return item->state == ITEM_PLANNED && drain_target(item->evacuation)->eviction != EVICTION_NONE;
+	if (item->drained || (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED))
 		return false;
 	drain_scope(item, &scope);
 	return scope.eviction != EVICTION_NONE || evacuation_targets(item->evacuation, "AutoScalingGroup");

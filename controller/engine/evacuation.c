@@ -172,12 +172,17 @@ const char *evacuation_region(const struct evacuation *evacuation)
 	return evacuation->manifest.region ? evacuation->manifest.region : evacuation->engine->settings->region;
 }
 
-bool evacuation_targets(const struct evacuation *evacuation, const char *kind)
+const struct manifest_target *evacuation_target(const struct evacuation *evacuation, const char *kind)
 {
 	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
 		if (text_equal(evacuation->manifest.targets[i].kind, kind))
-			return true;
-	return false;
+			return &evacuation->manifest.targets[i];
+	return NULL;
+}
+
+bool evacuation_targets(const struct evacuation *evacuation, const char *kind)
+{
+	return evacuation_target(evacuation, kind) != NULL;
 }
 
 bool evacuation_targets_aws(const struct evacuation *evacuation)

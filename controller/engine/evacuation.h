@@ -106,6 +106,9 @@ bool evacuation_wants_zone(const struct evacuation *evacuation);
 void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out);
 
 const char *evacuation_region(const struct evacuation *evacuation);
+
+/* The target of this kind, or NULL: the object has none. */
+const struct manifest_target *evacuation_target(const struct evacuation *evacuation, const char *kind);
 bool evacuation_targets(const struct evacuation *evacuation, const char *kind);
 
 /* Any kind that lives in AWS. */

@@ -22,23 +22,15 @@ void plan_note_allowed(struct change *change, enum guard guard, const char *reas
 	change->detail = detail;
 }
 
-static const struct selector *selector_of(const struct evacuation *evacuation, const char *kind)
-{
-	for (size_t i = 0; i < evacuation->manifest.target_count; i++)
-		if (text_equal(evacuation->manifest.targets[i].kind, kind))
-			return &evacuation->manifest.targets[i].selector;
-	return NULL;
-}
-
 bool plan_selected(const struct evacuation *evacuation, const struct resource *resource)
 {
-	const struct selector *selector = selector_of(evacuation, resource->kind);
+	const struct manifest_target *target = evacuation_target(evacuation, resource->kind);
 
-	if (!selector)
+	if (!target)
 		return false;
 	if (resource->tags_unreadable) /* refused then, not left out */
-		return selector_may_match(selector, &resource->names);
-	return selector_matches(selector, &resource->tags, &resource->names) && !tags_exclude(&resource->tags);
+		return selector_may_match(&target->selector, &resource->names);
+	return selector_matches(&target->selector, &resource->tags, &resource->names) && !tags_exclude(&resource->tags);
 }
 
 const char *plan_allows(const struct evacuation *evacuation, enum guard guard, const char *name)

@@ -56,15 +56,11 @@ static const char *lease_path(const struct lease *lease, struct arena *arena)
 static struct json *lease_object(const struct lease *lease, const char *holder, int64_t duration_s,
                                  struct wallclock wall, struct arena *arena)
 {
-	struct json *object = json_new_object(arena);
 	struct json *metadata;
+	struct json *object =
+		kube_new_object(arena, "coordination.k8s.io/v1", "Lease", lease->namespace_, lease->name, &metadata);
 	struct json *spec;
 
-	json_set_string(object, "apiVersion", "coordination.k8s.io/v1");
-	json_set_string(object, "kind", "Lease");
-	metadata = json_set_object(object, "metadata");
-	json_set_string(metadata, "name", lease->name);
-	json_set_string(metadata, "namespace", lease->namespace_);
 	if (lease->resource_version[0] != '\0')
 		json_set_string(metadata, "resourceVersion", lease->resource_version);
 	spec = json_set_object(object, "spec");

@@ -49,6 +49,19 @@ void kube_ask_json_patch(struct arena *arena, const char *operation, const char 
 	ask_with_body(arena, "application/json-patch+json", ops, out);
 }
 
+struct json *kube_new_object(struct arena *arena, const char *api_version, const char *kind, const char *namespace_,
+                             const char *name, struct json **metadata)
+{
+	struct json *object = json_new_object(arena);
+
+	json_set_string(object, "apiVersion", api_version);
+	json_set_string(object, "kind", kind);
+	*metadata = json_set_object(object, "metadata");
+	json_set_string(*metadata, "name", name);
+	json_set_string(*metadata, "namespace", namespace_);
+	return object;
+}
+
 void kube_ask_write(struct arena *arena, const char *operation, const char *method, const char *path,
                     const struct json *object, struct http_request *out)
 {
@@ -189,15 +202,11 @@ static const char *event_name(struct arena *arena, const char *regarding, struct
 static struct json *event_object(struct arena *arena, const struct kube_event *event, struct wallclock now,
                                  uint32_t unique)
 {
-	struct json *object = json_new_object(arena);
 	struct json *metadata;
+	struct json *object = kube_new_object(arena, "events.k8s.io/v1", "Event", "default",
+	                                      event_name(arena, event->regarding_name, now, unique), &metadata);
 	struct json *regarding;
 
-	json_set_string(object, "apiVersion", "events.k8s.io/v1");
-	json_set_string(object, "kind", "Event");
-	metadata = json_set_object(object, "metadata");
-	json_set_string(metadata, "name", event_name(arena, event->regarding_name, now, unique));
-	json_set_string(metadata, "namespace", "default");
 	json_set_string(object, "eventTime", wallclock_micro(now, arena));
 	json_set_string(object, "reportingController", "zonevac.dev/controller");
 	json_set_string(object, "reportingInstance", cut(arena, event->reporting_instance, 128));

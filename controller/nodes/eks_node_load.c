@@ -77,8 +77,7 @@ static const struct pods *pods_of(const struct resource *resource)
 	return resource->load != NULL ? resource->load : &none;
 }
 
-/* What becomes of it here, where a person may have said that pods without a controller go as well. */
-static enum pod_fate fate_of(const struct scope *scope, const struct resource *resource, const struct pod *pod)
+enum pod_fate eks_node_pod_fate(const struct scope *scope, const struct resource *resource, const struct pod *pod)
 {
 	enum pod_fate fate = eks_pod_fate(pod, eks_node_is_ready(resource), scope->now);
 
@@ -112,7 +111,7 @@ size_t eks_node_load(const struct scope *scope, const struct resource *resource)
 	size_t count = 0;
 
 	for (size_t i = 0; i < pods->count; i++) {
-		enum pod_fate fate = fate_of(scope, resource, &pods->at[i]);
+		enum pod_fate fate = eks_node_pod_fate(scope, resource, &pods->at[i]);
 
 		count += fate == POD_EVICTABLE || fate == POD_LEAVING;
 	}
@@ -126,7 +125,7 @@ const char *eks_node_load_sentence(const struct scope *scope, const struct resou
 	struct text sentence;
 
 	for (size_t i = 0; i < pods->count; i++) {
-		enum pod_fate fate = fate_of(scope, resource, &pods->at[i]);
+		enum pod_fate fate = eks_node_pod_fate(scope, resource, &pods->at[i]);
 
 		bunch_add(&bunches[fate == POD_LEAVING ? POD_EVICTABLE : fate], &pods->at[i], arena);
 	}
@@ -153,7 +152,7 @@ void node_nudge(const struct scope *scope, const struct change *change, const st
 	for (size_t i = 0; i < pods->count; i++) {
 		struct probe *probe;
 
-		if (fate_of(scope, resource, &pods->at[i]) != POD_EVICTABLE)
+		if (eks_node_pod_fate(scope, resource, &pods->at[i]) != POD_EVICTABLE)
 			continue;
 		probe = probes_add(out, arena);
 		probe->context = &pods->at[i];

@@ -157,17 +157,10 @@ bool eks_pods_hear(struct arena *arena, const struct http_response *response, st
 
 static struct json *eviction_json(struct arena *arena, const struct pod *pod)
 {
-	struct json *object = json_new_object(arena);
 	struct json *metadata;
-	struct json *options;
+	struct json *object = kube_new_object(arena, "policy/v1", "Eviction", pod->namespace_name, pod->name, &metadata);
 
-	json_set_string(object, "apiVersion", "policy/v1");
-	json_set_string(object, "kind", "Eviction");
-	metadata = json_set_object(object, "metadata");
-	json_set_string(metadata, "name", pod->name);
-	json_set_string(metadata, "namespace", pod->namespace_name);
-	options = json_set_object(object, "deleteOptions");
-	json_set_string(json_set_object(options, "preconditions"), "uid", pod->uid);
+	json_set_string(json_set_object(json_set_object(object, "deleteOptions"), "preconditions"), "uid", pod->uid);
 	return object;
 }
 

@@ -289,6 +289,25 @@ void run_add_pod(struct run *run, const char *name, const char *node, const char
 	                                              .grace_s = 10});
 }
 
+static void add_own_pod(struct run *run, const char *name, const char *node)
+{
+	world_add_pod(run->world, &(struct world_pod){.namespace_ = "zonevac-system",
+	                                              .name = name,
+	                                              .node = node,
+	                                              .owner_kind = "ReplicaSet",
+	                                              .owner = "zonevac",
+	                                              .grace_s = 5});
+}
+
+void run_add_own_pods(struct run *run, const char *node, const char *replica_node)
+{
+	run->settings.pod_namespace = "zonevac-system";
+	run->settings.pod_name = "zonevac-1";
+	add_own_pod(run, "zonevac-1", node);
+	if (replica_node != NULL)
+		add_own_pod(run, "zonevac-2", replica_node);
+}
+
 const char *run_add_node_group(struct run *run)
 {
 	world_add_group(run->world, "workers", "subnet-a1,subnet-b1", 4, "kubernetes.io/cluster/prod=owned");

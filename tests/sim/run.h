@@ -92,6 +92,9 @@ const char *run_reason(struct run *run, const char *name);
 /* A pod in the namespace default, of a ReplicaSet and the like (NULL = nobody's), that ends 10 s after it is told to. */
 void run_add_pod(struct run *run, const char *name, const char *node, const char *owner_kind, const char *owner);
 
+/* The controller runs in a cluster, as pod zonevac-1 on that node; another one of its replicas on `replica_node` (NULL = none). */
+void run_add_own_pods(struct run *run, const char *node, const char *replica_node);
+
 /* Group workers a1,b1 with a cluster's tag, whose instances are nodes; the name of one in use1-az1. */
 const char *run_add_node_group(struct run *run);
 

@@ -241,20 +241,7 @@ Test(drain, pods_bound_to_a_volume_of_the_zone_are_told)
 
 Test(drain, our_own_pods_come_last)
 {
-	run.settings.pod_namespace = "zonevac-system";
-	run.settings.pod_name = "zonevac-1";
-	world_add_pod(run.world, &(struct world_pod){.namespace_ = "zonevac-system",
-	                                             .name = "zonevac-1",
-	                                             .node = "node-b1",
-	                                             .owner_kind = "ReplicaSet",
-	                                             .owner = "zonevac",
-	                                             .grace_s = 5});
-	world_add_pod(run.world, &(struct world_pod){.namespace_ = "zonevac-system",
-	                                             .name = "zonevac-2",
-	                                             .node = "node-a1",
-	                                             .owner_kind = "ReplicaSet",
-	                                             .owner = "zonevac",
-	                                             .grace_s = 5});
+	run_add_own_pods(&run, "node-b1", "node-a1");
 	run_add_pod(&run, "web-1", "node-a2", "ReplicaSet", "web");
 	world_add_budget(run.world, "default", "web", "web", 0);
 	run_apply(&run, "out", "use1-az1", RUN_NODES(""));

@@ -176,14 +176,7 @@ Test(hardships, a_node_whose_copy_hangs_is_tainted_again_at_once)
 
 Test(hardships, our_own_pods_wait_for_nodes_that_are_not_tainted_yet)
 {
-	run.settings.pod_namespace = "zonevac-system";
-	run.settings.pod_name = "zonevac-1";
-	world_add_pod(run.world, &(struct world_pod){.namespace_ = "zonevac-system",
-	                                             .name = "zonevac-1",
-	                                             .node = "node-a1",
-	                                             .owner_kind = "ReplicaSet",
-	                                             .owner = "zonevac",
-	                                             .grace_s = 5});
+	run_add_own_pods(&run, "node-a1", NULL);
 	add_pod("web-1", "node-a2", "web");
 	block("web");
 	for (unsigned n = 1; n <= 3; n++)
@@ -295,6 +288,7 @@ Test(hardships, an_eviction_that_needs_a_person_is_told)
 	world_add_budget(run.world, "default", "two", "web", 1);
 	run_apply(&run, "out", "use1-az1", RUN_NODES(""));
 	run_must(&run, told_refusal, 2 * MINUTE_MS, "EvictionRefused");
+	cr_assert_not_null(world_pod(run.world, "default", "web-1"));
 	run_restore(&run);
 }
 

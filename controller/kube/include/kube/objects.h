@@ -28,6 +28,10 @@ void kube_patch_op(struct json *ops, struct arena *arena, const char *op, const 
 /* "zonevac.dev/x" to "zonevac.dev~1x": a key as a JSON pointer's token. */
 const char *kube_pointer_token(struct arena *arena, const char *key);
 
+/* The beginning of an object: apiVersion, kind, and in *metadata its name and namespace. */
+struct json *kube_new_object(struct arena *arena, const char *api_version, const char *kind, const char *namespace_,
+                             const char *name, struct json **metadata);
+
 /* POST or PUT of a whole object. */
 void kube_ask_write(struct arena *arena, const char *operation, const char *method, const char *path,
                     const struct json *object, struct http_request *out);

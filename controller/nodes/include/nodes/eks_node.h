@@ -53,6 +53,9 @@ struct wallclock eks_node_marked_at(const struct scope *scope, const struct reso
 /* What provides it, for a person: "NodePool default" (karpenter.sh/nodepool), "node group web" (eks.amazonaws.com/nodegroup …), or NULL. */
 const char *eks_node_provider(const struct resource *resource, struct arena *arena);
 
+/* What becomes of one of its pods, where a person may have said that those without a controller go as well (scope->evict_unreplicated). */
+enum pod_fate eks_node_pod_fate(const struct scope *scope, const struct resource *resource, const struct pod *pod);
+
 /*
  * Of its pods (resource->load, NULL = none are known): how many a drain still has to see gone (evictable and leaving ones). What
  * scope->evict_unreplicated and scope->now say counts.
