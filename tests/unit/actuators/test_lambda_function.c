@@ -6,60 +6,10 @@
 
 #include "aws/protocol.h"
 #include "base/text.h"
-#include "data.h"
 #include "domain/delta.h"
-
-#define WEB "arn:aws:lambda:us-east-1:123456789012:function:web"
-#define WEB_PATH "/2015-03-31/functions/arn%3Aaws%3Alambda%3Aus-east-1%3A123456789012%3Afunction%3Aweb"
-
-static struct arena arena;
-static struct error error;
-static struct scope scope;
-static const struct actuator *const function = &lambda_function;
-
-/* What the last learned answer gave. */
-static struct resources found;
-static struct probes further;
-
-static void add_subnet(const char *id, const char *zone_id, const char *vpc_id)
-{
-	struct subnets *subnets = &scope.subnets;
-
-	subnets->at = arena_grow(&arena, subnets->at, subnets->count, &subnets->capacity, sizeof(*subnets->at));
-	subnets->at[subnets->count++] = (struct subnet){id, zone_id, NULL, vpc_id};
-}
-
-static void set_up(void)
-{
-	arena_init(&arena, "test", 64 * 1024 * 1024);
-	error = (struct error){0};
-	found = (struct resources){0};
-	further = (struct probes){0};
-	scope = (struct scope){.zone_id = "use1-az1", .zone_name = "us-east-1a", .region = "us-east-1"};
-	add_subnet("subnet-0a1", "use1-az1", "vpc-0main");
-	add_subnet("subnet-0a2", "use1-az1", "vpc-0main");
-	add_subnet("subnet-0b1", "use1-az2", "vpc-0main");
-	add_subnet("subnet-0c1", "use1-az4", "vpc-0main");
-	add_subnet("subnet-0x2", "use1-az2", "vpc-0other");
-	subnets_sort(&scope.subnets);
-}
-
-static void tear_down(void)
-{
-	arena_done(&arena);
-}
+#include "lambda_answers.h"
 
 TestSuite(function, .init = set_up, .fini = tear_down);
-
-static struct string_list list(const char *joined)
-{
-	return string_list_split(joined, ",", &arena);
-}
-
-static const char *joined(const struct string_list *strings)
-{
-	return string_list_join(strings, &arena, ",");
-}
 
 static struct change change_of(const char *removed, const char *order)
 {
@@ -85,18 +35,6 @@ static struct probe *look(void)
 	function->look(&scope, changes, 1, &arena, &probes);
 	cr_assert_null(probes.first->next);
 	return probes.first;
-}
-
-static bool learn(const struct probe *probe, struct http_response response)
-{
-	found = (struct resources){0};
-	further = (struct probes){0};
-	return function->learn(&scope, probe, &response, &arena, &found, &further, &error);
-}
-
-static void learn_file(const struct probe *probe, const char *file)
-{
-	cr_assert(learn(probe, data_response(&arena, 200, file)), "%s", error.message);
 }
 
 /* A function of GetFunction's answer; `members` are added to its configuration. */

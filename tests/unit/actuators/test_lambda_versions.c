@@ -3,31 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "data.h"
-
-#define WEB "arn:aws:lambda:us-east-1:123456789012:function:web"
-#define WEB_PATH "/2015-03-31/functions/arn%3Aaws%3Alambda%3Aus-east-1%3A123456789012%3Afunction%3Aweb"
-
-static struct arena arena;
-static struct error error;
-static struct scope scope;
-static const struct actuator *const function = &lambda_function;
-
-/* What the last learned answer gave. */
-static struct resources found;
-static struct probes further;
-
-static void set_up(void)
-{
-	arena_init(&arena, "test", 16 * 1024 * 1024);
-	error = (struct error){0};
-	scope = (struct scope){.zone_id = "use1-az1", .region = "us-east-1"};
-}
-
-static void tear_down(void)
-{
-	arena_done(&arena);
-}
+#include "lambda_answers.h"
 
 TestSuite(versions, .init = set_up, .fini = tear_down);
 
@@ -41,18 +17,6 @@ static struct probe *remark(const char *order, enum direction direction)
 	function->remark(&scope, &change, direction, &arena, &probes);
 	cr_assert_eq(probes.first, probes.last);
 	return probes.first;
-}
-
-static bool learn(const struct probe *probe, struct http_response response)
-{
-	found = (struct resources){0};
-	further = (struct probes){0};
-	return function->learn(&scope, probe, &response, &arena, &found, &further, &error);
-}
-
-static void learn_file(const struct probe *probe, const char *file)
-{
-	cr_assert(learn(probe, data_response(&arena, 200, file)), "%s", error.message);
 }
 
 /* The probes of the first page of aliases: version 7, version 8, the next page. */
