@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -33,16 +34,41 @@ static bool descriptor_read(int descriptor, const char *path, struct text *conte
 	}
 }
 
+static bool is_null_device(const struct stat *status)
+{
+	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
+}
+
+/* Opens only what can be read to its end without waiting for anybody. -1: refused. */
+static int regular_open(const char *path, struct error *error)
+{
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat status;
+
+	if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+		file_refuse(path, errno, error);
+	} else if (S_ISDIR(status.st_mode)) {
+		file_refuse(path, EISDIR, error);
+	} else if (!S_ISREG(status.st_mode) && !is_null_device(&status)) {
+		error_set(error, ERROR_INPUT, "cannot read %s: it is not a regular file", path);
+	} else {
+		return descriptor;
+	}
+	if (descriptor >= 0)
+		close(descriptor);
+	return -1;
+}
+
 bool file_read(struct arena *arena, const char *path, size_t max_bytes, char **out, size_t *out_length,
                struct error *error)
 {
 	bool standard_input = strcmp(path, "-") == 0;
 	const char *name = standard_input ? "standard input" : path;
-	int descriptor = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int descriptor = standard_input ? STDIN_FILENO : regular_open(path, error);
 	struct text content;
 
 	if (descriptor < 0)
-		return file_refuse(name, errno, error);
+		return false;
 	text_init(&content, max_bytes);
 	bool ok = descriptor_read(descriptor, name, &content, error);
 	if (!standard_input)

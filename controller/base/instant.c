@@ -154,6 +154,11 @@ static bool take_date_and_time(const char **at, bool basic, struct civil *c)
 	return true;
 }
 
+static int64_t seconds_of(const struct civil *c)
+{
+	return days_from_civil(c->year, c->month, c->day) * SECONDS_PER_DAY + c->hour * 3600 + c->minute * 60 + c->second;
+}
+
 bool wallclock_parse(const char *string, struct wallclock *out)
 {
 	const char *at = string;
@@ -171,8 +176,50 @@ bool wallclock_parse(const char *string, struct wallclock *out)
 		return false;
 	if (*at || !civil_possible(&c))
 		return false;
-	int64_t seconds =
-		days_from_civil(c.year, c.month, c.day) * SECONDS_PER_DAY + c.hour * 3600 + c.minute * 60 + c.second;
-	out->us = (seconds - offset_seconds) * US_PER_SECOND + c.us;
+	out->us = (seconds_of(&c) - offset_seconds) * US_PER_SECOND + c.us;
+	return true;
+}
+
+/* One of `count` words of three letters, written one after the other; *position counts from 1. */
+static bool take_word(const char **at, const char *words, int count, int *position)
+{
+	for (int i = 0; i < count; i++) {
+		if (strncmp(*at, words + 3 * i, 3) == 0) {
+			*at += 3;
+			*position = i + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_text(const char **at, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (strncmp(*at, text, length) != 0)
+		return false;
+	*at += length;
+	return true;
+}
+
+bool wallclock_parse_http(const char *string, struct wallclock *out)
+{
+	const char *at = string;
+	struct civil c = {0};
+	int weekday;
+	int year;
+
+	if (!string || !take_word(&at, "MonTueWedThuFriSatSun", 7, &weekday) || !take_text(&at, ", ") ||
+	    !take_digits(&at, 2, &c.day) || !take_text(&at, " ") ||
+	    !take_word(&at, "JanFebMarAprMayJunJulAugSepOctNovDec", 12, &c.month) || !take_text(&at, " ") ||
+	    !take_digits(&at, 4, &year) || !take_text(&at, " ") || !take_digits(&at, 2, &c.hour) || !take_text(&at, ":") ||
+	    !take_digits(&at, 2, &c.minute) || !take_text(&at, ":") || !take_digits(&at, 2, &c.second) ||
+	    !take_text(&at, " GMT") || *at)
+		return false;
+	c.year = year;
+	if (!civil_possible(&c))
+		return false;
+	out->us = seconds_of(&c) * US_PER_SECOND;
 	return true;
 }

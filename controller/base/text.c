@@ -169,6 +169,23 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+void text_append_base64(struct text *text, const char *bytes, size_t length)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t at = 0; at < length; at += 3) {
+		size_t count = length - at < 3 ? length - at : 3;
+		uint32_t bits = 0;
+		char group[4];
+
+		for (size_t i = 0; i < 3; i++)
+			bits = bits << 8 | (i < count ? (unsigned char)bytes[at + i] : 0U);
+		for (size_t i = 0; i < 4; i++)
+			group[i] = i <= count ? digits[bits >> (18 - 6 * i) & 63] : '=';
+		text_append_bytes(text, group, sizeof(group));
+	}
+}
+
 static int base64_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')

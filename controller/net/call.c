@@ -1,11 +1,7 @@
 #include "call.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <time.h>
 
 enum {
@@ -15,7 +11,6 @@ enum {
 	DEFAULT_IDLE_MS = 180 * 1000,
 	MAX_CONNECT_MS = 15 * 1000,
 	SYSTEM_CA_CACHE_S = 300,
-	USER_TIMEOUT_MS = 45 * 1000,
 	MAX_IDLE_CONNECTION_S = 60,
 };
 
@@ -29,17 +24,37 @@ struct instant call_boottime(void)
 
 bool call_is_told_in_chunks(const struct call *call)
 {
-	return call->request->stream && call->reply.status == 200;
+	return call->request != NULL && call->request->stream && call->reply.status == 200;
 }
 
-static int32_t idle_ms(const struct call *call)
+int32_t call_idle_ms(const struct call *call)
 {
 	return call->request->idle_ms > 0 ? call->request->idle_ms : DEFAULT_IDLE_MS;
 }
 
+bool call_is_apart(const struct call *call)
+{
+	return call->request->stream || call->request->apart;
+}
+
 int32_t call_deadline_ms(const struct call *call)
 {
+	if (call->program != NULL)
+		return child_deadline_ms(call->program);
 	return call->request->deadline_ms > 0 ? call->request->deadline_ms : DEFAULT_DEADLINE_MS;
+}
+
+bool call_is_stale(const struct call *call)
+{
+	return call->request != NULL && call->request->not_after.ms != 0 &&
+	       instant_reached(call->request->not_after, call_boottime());
+}
+
+struct instant call_next(const struct call *call)
+{
+	if (call->request == NULL || call->request->not_after.ms == 0 || call->sent.ms != 0)
+		return call->due;
+	return instant_earlier(call->due, call->request->not_after);
 }
 
 static size_t on_header(char *line, size_t size, size_t count, void *user)
@@ -54,7 +69,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user)
 
 		if (in_chunks)
 			reply_set_limit(&call->reply, MAX_STREAM_BYTES);
-		call->due = instant_after(call_boottime(), in_chunks ? idle_ms(call) : call_deadline_ms(call));
+		call->due = instant_after(call_boottime(), in_chunks ? call_idle_ms(call) : call_deadline_ms(call));
 	}
 	return size * count;
 }
@@ -66,7 +81,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
 	if (!reply_take_body_bytes(&call->reply, bytes, size * count))
 		return 0;
 	if (call_is_told_in_chunks(call)) {
-		call->due = instant_after(call_boottime(), idle_ms(call));
+		call->due = instant_after(call_boottime(), call_idle_ms(call));
 		call->heard(call);
 	}
 	return size * count;
@@ -79,22 +94,46 @@ static size_t on_upload(char *into, size_t size, size_t count, void *user)
 	size_t left = call->request->body_length - call->sent_bytes;
 	size_t length = size * count < left ? size * count : left;
 
+	/* a body that is not whole has no effect */
+	if (left > 0 && call_is_stale(call)) {
+		call->sent = (struct instant){0};
+		return CURL_READFUNC_ABORT;
+	}
 	if (length > 0)
 		memcpy(into, call->request->body + call->sent_bytes, length);
 	call->sent_bytes += length;
 	return length;
 }
 
+/* The last moment before the request goes out, on a new connection or on a pooled one. */
+static int on_ready_to_send(void *user, char *their_address, char *our_address, int their_port, int our_port)
+{
+	struct call *call = user;
+	struct instant now = call_boottime();
+	struct instant not_after = call->request->not_after;
+
+	(void)their_address;
+	(void)our_address;
+	(void)their_port;
+	if (call_is_stale(call))
+		return CURL_PREREQFUNC_ABORT;
+	call->sent = now;
+	call->local_port = our_port;
+	sockets_limit(call->sockets, our_port, not_after.ms == 0 ? -1 : instant_between_ms(now, not_after));
+	return CURL_PREREQFUNC_OK;
+}
+
 static int on_socket_made(void *user, curl_socket_t fd, curlsocktype purpose)
 {
-	unsigned int user_timeout_ms = USER_TIMEOUT_MS;
-	int probes = 3;
-
-	(void)user;
 	(void)purpose;
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof user_timeout_ms);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+	sockets_add(user, fd);
 	return CURL_SOCKOPT_OK;
+}
+
+static int on_socket_close(void *user, curl_socket_t fd)
+{
+	sockets_close(user, fd);
+	return 0;
 }
 
 static void set_long(struct call *call, CURLoption option, long value)
@@ -145,32 +184,6 @@ static void set_trust(struct call *call, const struct http_tls *tls, const char 
 		set_pointer(call, CURLOPT_SSLCERTTYPE, "PEM");
 		set_pointer(call, CURLOPT_SSLKEYTYPE, "PEM");
 	}
-}
-
-/* scheme://host:port of a URL, without user, path and query; parts that are not there are "". */
-struct origin {
-	char *scheme, *host, *port;
-};
-
-static void origin_done(struct origin *origin)
-{
-	curl_free(origin->scheme);
-	curl_free(origin->host);
-	curl_free(origin->port);
-}
-
-static bool origin_parse(struct origin *out, const char *url)
-{
-	CURLU *parsed = curl_url();
-	bool ok;
-
-	*out = (struct origin){0};
-	ok = parsed != NULL && curl_url_set(parsed, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK &&
-	     curl_url_get(parsed, CURLUPART_SCHEME, &out->scheme, 0) == CURLUE_OK &&
-	     curl_url_get(parsed, CURLUPART_HOST, &out->host, 0) == CURLUE_OK &&
-	     curl_url_get(parsed, CURLUPART_PORT, &out->port, CURLU_DEFAULT_PORT) == CURLUE_OK;
-	curl_url_cleanup(parsed);
-	return ok;
 }
 
 static bool append(struct curl_slist **list, const char *string)
@@ -251,6 +264,60 @@ static void set_method(struct call *call)
 	set_pointer(call, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
+static bool is_proxy_scheme(const char *scheme)
+{
+	return strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0 || strcmp(scheme, "socks5") == 0 ||
+	       strcmp(scheme, "socks5h") == 0;
+}
+
+static void set_proxy_trust(struct call *call, const struct http_tls *tls, const char *system_ca_file)
+{
+	set_long(call, CURLOPT_PROXY_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+	if (tls != NULL && tls->ca_pem != NULL)
+		set_blob(call, CURLOPT_PROXY_CAINFO_BLOB, tls->ca_pem);
+	else if (tls != NULL && tls->ca_file != NULL)
+		set_pointer(call, CURLOPT_PROXY_CAINFO, tls->ca_file);
+	else if (system_ca_file != NULL)
+		set_pointer(call, CURLOPT_PROXY_CAINFO, system_ca_file);
+	set_pointer(call, CURLOPT_PROXY_CAPATH, NULL);
+}
+
+/* Not set, or an option that is not set, would be asked of the environment. */
+static bool set_proxy(struct call *call, const char *system_ca_file)
+{
+	const struct http_request *request = call->request;
+	struct origin origin;
+	bool ok;
+
+	if (request->proxy == NULL) {
+		set_pointer(call, CURLOPT_PROXY, "");
+		set_pointer(call, CURLOPT_NOPROXY, "*");
+		return true;
+	}
+	/* curl would say what is wrong with it, password and all */
+	ok = origin_parse(&origin, request->proxy) && is_proxy_scheme(origin.scheme);
+	if (!ok)
+		error_set(&call->reply.error, ERROR_INPUT, "the URL of its proxy is none of http, https, socks5 or socks5h");
+	origin_done(&origin);
+	set_pointer(call, CURLOPT_PROXY, request->proxy);
+	set_pointer(call, CURLOPT_NOPROXY, "");
+	set_long(call, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1);
+	set_proxy_trust(call, request->tls, system_ca_file);
+	return ok;
+}
+
+static void set_sockets(struct call *call)
+{
+	curl_easy_setopt(call->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+	set_pointer(call, CURLOPT_SOCKOPTDATA, call->sockets);
+	curl_easy_setopt(call->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
+	set_pointer(call, CURLOPT_CLOSESOCKETDATA, call->sockets);
+	set_long(call, CURLOPT_MAXAGE_CONN, MAX_IDLE_CONNECTION_S);
+	set_long(call, CURLOPT_TCP_KEEPALIVE, 1);
+	set_long(call, CURLOPT_TCP_KEEPIDLE, 30);
+	set_long(call, CURLOPT_TCP_KEEPINTVL, 15);
+}
+
 static void set_connection(struct call *call, const char *system_ca_file)
 {
 	const struct http_request *request = call->request;
@@ -258,25 +325,32 @@ static void set_connection(struct call *call, const char *system_ca_file)
 
 	set_pointer(call, CURLOPT_PROTOCOLS_STR, "http,https");
 	set_long(call, CURLOPT_FOLLOWLOCATION, 0);
-	set_pointer(call, CURLOPT_PROXY, "");
-	set_pointer(call, CURLOPT_NOPROXY, "*");
 	set_long(call, CURLOPT_NOSIGNAL, 1);
 	/* else taking a call back waits for getaddrinfo */
 	set_long(call, CURLOPT_QUICK_EXIT, 1);
-	set_long(call, CURLOPT_MAXAGE_CONN, MAX_IDLE_CONNECTION_S);
-	set_long(call, CURLOPT_TCP_KEEPALIVE, 1);
-	set_long(call, CURLOPT_TCP_KEEPIDLE, 30);
-	set_long(call, CURLOPT_TCP_KEEPINTVL, 15);
-	curl_easy_setopt(call->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+	set_sockets(call);
 	call->connect_ms = call_deadline_ms(call) < MAX_CONNECT_MS ? call_deadline_ms(call) : MAX_CONNECT_MS;
 	set_long(call, CURLOPT_CONNECTTIMEOUT_MS, call->connect_ms);
 	set_long(call, CURLOPT_FRESH_CONNECT, request->fresh_connection || request->stream ? 1 : 0);
 	/* a resumed session would not look at the certificate again */
 	set_long(call, CURLOPT_SSL_SESSIONID_CACHE, request->fresh_connection ? 0 : 1);
-	set_long(call, CURLOPT_HTTP_VERSION, https && !request->stream ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
-	set_long(call, CURLOPT_PIPEWAIT, https && !request->stream && !request->fresh_connection ? 1 : 0);
+	set_long(call, CURLOPT_HTTP_VERSION,
+	         https && !call_is_apart(call) ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
+	set_long(call, CURLOPT_PIPEWAIT, https && !call_is_apart(call) && !request->fresh_connection ? 1 : 0);
 	if (https)
 		set_trust(call, request->tls, system_ca_file);
+}
+
+static void set_callbacks(struct call *call)
+{
+	set_pointer(call, CURLOPT_PRIVATE, call);
+	set_pointer(call, CURLOPT_ERRORBUFFER, call->reason);
+	curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, on_ready_to_send);
+	set_pointer(call, CURLOPT_PREREQDATA, call);
+	curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
+	set_pointer(call, CURLOPT_HEADERDATA, call);
+	curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_body);
+	set_pointer(call, CURLOPT_WRITEDATA, call);
 }
 
 bool call_set_up(struct call *call, const char *user_agent, const char *system_ca_file)
@@ -288,18 +362,13 @@ bool call_set_up(struct call *call, const char *user_agent, const char *system_c
 	set_pointer(call, CURLOPT_URL, request->url);
 	set_long(call, CURLOPT_PATH_AS_IS, 1);
 	set_pointer(call, CURLOPT_USERAGENT, user_agent);
-	set_pointer(call, CURLOPT_PRIVATE, call);
-	set_pointer(call, CURLOPT_ERRORBUFFER, call->reason);
-	curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
-	set_pointer(call, CURLOPT_HEADERDATA, call);
-	curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_body);
-	set_pointer(call, CURLOPT_WRITEDATA, call);
+	set_callbacks(call);
 	set_connection(call, system_ca_file);
 	set_method(call);
 	if (request->tls != NULL && request->tls->server_name != NULL && strncasecmp(request->url, "https:", 6) == 0 &&
 	    !set_server_name(call, request->tls->server_name) && call->setup == CURLE_OK)
 		call->setup = CURLE_URL_MALFORMAT;
-	return set_headers(call) && call->setup == CURLE_OK;
+	return set_proxy(call, system_ca_file) && set_headers(call) && call->setup == CURLE_OK;
 }
 
 void call_tidy(struct call *call)
@@ -311,77 +380,4 @@ void call_tidy(struct call *call)
 	reply_done(&call->reply);
 	if (call->easy != NULL)
 		curl_easy_reset(call->easy);
-}
-
-/* Failing. */
-
-static bool is_connected(const struct call *call)
-{
-	curl_off_t sent_at_us = 0;
-
-	return curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at_us) == CURLE_OK && sent_at_us > 0;
-}
-
-static enum error_kind failure_kind(const struct call *call, CURLcode code)
-{
-	switch (code) {
-	case CURLE_OPERATION_TIMEDOUT: /* only connecting is timed by curl */
-		return call->connect_ms < call_deadline_ms(call) ? ERROR_UNREACHABLE : ERROR_TIMEOUT;
-	case CURLE_UNSUPPORTED_PROTOCOL: /* of the URL; or, once connected, an answer without a status line */
-	case CURLE_URL_MALFORMAT:
-		return call->easy != NULL && is_connected(call) ? ERROR_MALFORMED : ERROR_INPUT;
-	case CURLE_PARTIAL_FILE:
-	case CURLE_WEIRD_SERVER_REPLY:
-	case CURLE_BAD_CONTENT_ENCODING:
-	case CURLE_WRITE_ERROR: /* our own refusals have an error of their own */
-		return ERROR_MALFORMED;
-	case CURLE_RECV_ERROR: /* also what curl makes of a chunk it cannot read; only its sentence tells them apart */
-		return strstr(call->reason, "chunked-encoding") != NULL ? ERROR_MALFORMED : ERROR_UNREACHABLE;
-	default:
-		return ERROR_UNREACHABLE;
-	}
-}
-
-/* "https://10.0.0.1:6443" for sentences. */
-static void append_origin(struct text *out, const char *url)
-{
-	struct origin origin;
-
-	if (origin_parse(&origin, url))
-		text_printf(out, "%s://%s:%s", origin.scheme, origin.host, origin.port);
-	else
-		text_append(out, "the URL of the request");
-	origin_done(&origin);
-}
-
-static void fail(const struct call *call, enum error_kind kind, const char *reason, struct error *out)
-{
-	struct text where;
-
-	text_init(&where, 512);
-	append_origin(&where, call->request->url);
-	error_set(out, kind, "%s: %.*s", where.at, (int)strcspn(reason, "\r\n"), reason);
-	out->http_status = call->reply.status;
-	text_done(&where);
-}
-
-void call_failure(const struct call *call, CURLcode code, struct error *out)
-{
-	CURLcode known = code != CURLE_OK ? code : call->setup != CURLE_OK ? call->setup : CURLE_FAILED_INIT;
-
-	if (call->reply.error.kind != ERROR_NONE)
-		fail(call, call->reply.error.kind, call->reply.error.message, out);
-	else
-		fail(call, failure_kind(call, known), *call->reason != '\0' ? call->reason : curl_easy_strerror(known), out);
-}
-
-void call_overdue(const struct call *call, struct error *out)
-{
-	char reason[96];
-
-	if (call_is_told_in_chunks(call))
-		snprintf(reason, sizeof reason, "the stream was silent for %d ms", idle_ms(call));
-	else
-		snprintf(reason, sizeof reason, "no whole answer within %d ms", call_deadline_ms(call));
-	fail(call, ERROR_TIMEOUT, reason, out);
 }

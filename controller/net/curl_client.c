@@ -10,34 +10,33 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "call.h"
+#include "hub.h"
 
 enum {
 	MAX_RUNNING = 256,
 	MAX_SPARE = 32,
 	MAX_POOLED = MAX_RUNNING, /* curl counts the busy ones too */
 	MAX_WAIT_MS = 60 * 60 * 1000,
+	MAX_REAP_MS = 1000,
 	KEEP_TOLD_BYTES = 64 * 1024,
 	EVENTS_AT_ONCE = 64,
 	RANDOM_AT_ONCE = 64,
 };
 
 /* Streams have a multi of their own: an HTTP/1.1 answer makes curl forget that a host can multiplex. */
-enum { HUB_CALLS, HUB_STREAMS, HUB_COUNT, HUB_WAKE = HUB_COUNT };
+enum { HUB_CALLS, HUB_STREAMS, HUB_COUNT };
 
-struct hub {
-	CURLM *multi;
-	struct world *world;
-	uint32_t index;
-	bool armed;
-	struct instant due;
-};
+/* What else an event may be of; below it the child's tag. */
+enum { OF_WAKE = HUB_COUNT, OF_CHILD };
 
 struct world {
 	struct client client; /* first: the seam is a pointer to it */
 	const char *user_agent;
 	const char *system_ca_file; /* NULL when curl was built without one that exists */
 	struct hub hubs[HUB_COUNT];
+	struct sockets sockets;
+	struct children children; /* also those given up, until they are reaped */
+	uint32_t last_child;
 	int epoll;
 	int wake_event;
 	atomic_bool woken;
@@ -86,7 +85,7 @@ static uint32_t client_random(struct client *client)
 	return world->random[--world->random_left];
 }
 
-/* What curl calls while it works. None of it tells anything: it only marks calls ready. */
+/* From waiting to finished. */
 
 static void make_ready(struct call *call)
 {
@@ -96,48 +95,35 @@ static void make_ready(struct call *call)
 	TAILQ_INSERT_TAIL(&call->world->ready, call, queue);
 }
 
-static int on_interest(CURL *easy, curl_socket_t fd, int what, void *user, void *known)
+static void let_go(struct world *world, struct child *child)
 {
-	struct hub *hub = user;
-	struct epoll_event event = {.data.u64 = (uint64_t)hub->index << 32 | (uint32_t)fd};
-	int epoll = hub->world->epoll;
-
-	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
-		return 0;
-	}
-	if (what != CURL_POLL_OUT)
-		event.events |= EPOLLIN;
-	if (what != CURL_POLL_IN)
-		event.events |= EPOLLOUT;
-	if (known == NULL)
-		curl_multi_assign(hub->multi, fd, hub);
-	/* a number that was closed and opened again may be known to one side only: then the other way */
-	if (epoll_ctl(epoll, known == NULL ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0)
-		return 0;
-	return epoll_ctl(epoll, known == NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+	child_give_up(child);
+	if (!child_reap(child, 0))
+		return; /* its event comes */
+	TAILQ_REMOVE(&world->children, child, all);
+	child_free(child);
 }
-
-static int on_timer(CURLM *multi, long timeout_ms, void *user)
-{
-	struct hub *hub = user;
-
-	(void)multi;
-	hub->armed = timeout_ms >= 0;
-	hub->due = instant_after(call_boottime(), timeout_ms);
-	return 0;
-}
-
-/* From waiting to finished. */
 
 static void stop_running(struct call *call)
 {
-	if (call->hub == NULL)
+	if (call->hub == NULL && call->child == NULL)
 		return;
-	curl_multi_remove_handle(call->hub->multi, call->easy);
+	if (call->hub != NULL)
+		hub_remove(call->hub, call);
+	else
+		let_go(call->world, call->child);
 	call->hub = NULL;
+	call->child = NULL;
 	call->world->running_count--;
+}
+
+static void finish_with(struct call *call, const struct http_response *response)
+{
+	if (call->hub == NULL && call->child == NULL && !call->ready)
+		TAILQ_REMOVE(&call->world->waiting, call, queue);
+	stop_running(call);
+	call->response = response;
+	make_ready(call);
 }
 
 /* `failure` NULL: the answer is whole. What of a stream has not been told yet is told before the end. */
@@ -145,9 +131,6 @@ static void finish(struct call *call, const struct error *failure)
 {
 	struct http_response *response = ARENA_NEW(call->reply.arena, struct http_response);
 
-	if (call->hub == NULL && !call->ready)
-		TAILQ_REMOVE(&call->world->waiting, call, queue);
-	stop_running(call);
 	response->headers = call->reply.headers;
 	response->body = "";
 	if (failure != NULL)
@@ -156,8 +139,7 @@ static void finish(struct call *call, const struct error *failure)
 		response->status = call->reply.status;
 	if (failure == NULL && !call_is_told_in_chunks(call))
 		response->body = reply_take_body(&call->reply, &response->body_length);
-	call->response = response;
-	make_ready(call);
+	finish_with(call, response);
 }
 
 static void finish_with_code(struct call *call, CURLcode code)
@@ -168,10 +150,68 @@ static void finish_with_code(struct call *call, CURLcode code)
 	finish(call, &failure);
 }
 
-static void start(struct call *call)
+static void on_finished(struct call *call, CURLcode code)
+{
+	struct error failure = {0};
+
+	if (code != CURLE_OK)
+		finish_with_code(call, code);
+	else
+		finish(call, call_is_answered(call, &failure) ? NULL : &failure);
+}
+
+/* It is over before its answer has come. */
+static void abandon(struct call *call, const struct error *failure)
 {
 	struct world *world = call->world;
-	struct hub *hub = &world->hubs[call->request->stream ? HUB_STREAMS : HUB_CALLS];
+
+	if (call->hub != NULL && call->sent.ms != 0)
+		sockets_bury(&world->sockets, call->local_port, instant_between_ms(call->sent, call_boottime()));
+	/* what was to be there by a certain time is not repeated by the kernel afterwards */
+	world->sockets.dropping = call->request != NULL && call->request->not_after.ms != 0;
+	if (failure != NULL)
+		finish(call, failure);
+	else
+		stop_running(call);
+	world->sockets.dropping = false;
+}
+
+static bool expire_call(struct call *call, struct instant now)
+{
+	struct error failure = {0};
+
+	if (!instant_reached(call_next(call), now))
+		return false;
+	if (call->program != NULL)
+		child_overdue(call->program, &failure);
+	else if (call->sent.ms == 0 && call_is_stale(call))
+		call_explain_stale(call, &failure);
+	else
+		call_overdue(call, &failure);
+	abandon(call, &failure);
+	return true;
+}
+
+static void start_program(struct call *call)
+{
+	struct world *world = call->world;
+	uint64_t tag = (uint64_t)OF_CHILD << 32 | ++world->last_child;
+	struct error failure = {0};
+
+	call->child = child_start(call->reply.arena, call->program, world->epoll, tag, call, &failure);
+	if (call->child == NULL) {
+		finish(call, &failure);
+		return;
+	}
+	TAILQ_REMOVE(&world->waiting, call, queue);
+	TAILQ_INSERT_TAIL(&world->children, call->child, all);
+	world->running_count++;
+}
+
+static void start_request(struct call *call)
+{
+	struct world *world = call->world;
+	struct hub *hub = &world->hubs[call_is_apart(call) ? HUB_STREAMS : HUB_CALLS];
 
 	if (call->easy == NULL)
 		call->easy = curl_easy_init();
@@ -182,7 +222,7 @@ static void start(struct call *call)
 	TAILQ_REMOVE(&world->waiting, call, queue);
 	call->hub = hub;
 	world->running_count++;
-	if (curl_multi_add_handle(hub->multi, call->easy) != CURLM_OK)
+	if (!hub_add(hub, call))
 		finish_with_code(call, CURLE_FAILED_INIT);
 }
 
@@ -190,8 +230,14 @@ static void start_waiting(struct world *world)
 {
 	struct call *call;
 
-	while (world->running_count < MAX_RUNNING && (call = TAILQ_FIRST(&world->waiting)) != NULL)
-		start(call);
+	while (world->running_count < MAX_RUNNING && (call = TAILQ_FIRST(&world->waiting)) != NULL) {
+		if (expire_call(call, call_boottime()))
+			continue;
+		if (call->program != NULL)
+			start_program(call);
+		else
+			start_request(call);
+	}
 }
 
 static void expire(struct world *world)
@@ -199,14 +245,9 @@ static void expire(struct world *world)
 	struct instant now = call_boottime();
 	struct call *call;
 
-	TAILQ_FOREACH (call, &world->all, all) {
-		struct error failure = {0};
-
-		if (call->response != NULL || !instant_reached(call->due, now))
-			continue;
-		call_overdue(call, &failure);
-		finish(call, &failure);
-	}
+	TAILQ_FOREACH (call, &world->all, all)
+		if (call->response == NULL)
+			expire_call(call, now);
 }
 
 /* The end of a call's life: back to the spare ones. */
@@ -214,7 +255,6 @@ static void retire(struct call *call)
 {
 	struct world *world = call->world;
 
-	stop_running(call);
 	TAILQ_REMOVE(&world->all, call, all);
 	call_tidy(call);
 	if (world->spare_count < MAX_SPARE) {
@@ -226,7 +266,7 @@ static void retire(struct call *call)
 	free(call);
 }
 
-/* Sockets. */
+/* Descriptors. */
 
 static void drain_wake(struct world *world)
 {
@@ -236,92 +276,98 @@ static void drain_wake(struct world *world)
 		return; /* nothing in it */
 }
 
-static void collect(struct hub *hub)
+static void take_child_event(struct world *world, uint64_t tag)
 {
-	CURLMsg *message;
-	int left;
+	struct http_response *response;
+	struct child *child;
+	struct call *call;
 
-	while ((message = curl_multi_info_read(hub->multi, &left)) != NULL) {
-		CURLcode code = message->data.result;
-		char *call = NULL;
-
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-		if (code == CURLE_OK)
-			finish((struct call *)(void *)call, NULL);
-		else
-			finish_with_code((struct call *)(void *)call, code);
+	TAILQ_FOREACH (child, &world->children, all)
+		if (child->tag == tag)
+			break;
+	if (child == NULL)
+		return;
+	call = child->owner;
+	if (call == NULL) {
+		let_go(world, child);
+	} else if (child_look(child)) {
+		response = ARENA_NEW(call->reply.arena, struct http_response);
+		child_answer(child, call->reply.arena, response);
+		finish_with(call, response);
 	}
 }
 
-static int curl_mask(uint32_t events)
+static void take_event(struct world *world, const struct epoll_event *event)
 {
-	int mask = 0;
+	uint32_t of = (uint32_t)(event->data.u64 >> 32);
 
-	/* an error alone would be reported without its reason; reading and writing find it out */
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		mask |= CURL_CSELECT_IN;
-	if (events & (EPOLLOUT | EPOLLERR))
-		mask |= CURL_CSELECT_OUT;
-	return mask;
+	if (of == OF_WAKE)
+		drain_wake(world);
+	else if (of == OF_CHILD)
+		take_child_event(world, event->data.u64);
+	else
+		hub_take_event(&world->hubs[of], (int)(event->data.u64 & UINT32_MAX), event->events);
 }
 
-/* One look at all sockets and curl's timers. */
+/* One look at all descriptors and curl's timers. */
 static void look(struct world *world, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
 	int count = epoll_wait(world->epoll, events, EVENTS_AT_ONCE, timeout_ms);
-	int running;
 
-	for (int i = 0; i < count; i++) {
-		uint32_t index = (uint32_t)(events[i].data.u64 >> 32);
-		int fd = (int)(events[i].data.u64 & UINT32_MAX);
-
-		if (index == HUB_WAKE)
-			drain_wake(world);
-		else
-			curl_multi_socket_action(world->hubs[index].multi, fd, curl_mask(events[i].events), &running);
-	}
-	for (size_t i = 0; i < HUB_COUNT; i++) {
-		struct hub *hub = &world->hubs[i];
-
-		if (hub->armed && instant_reached(hub->due, call_boottime())) {
-			hub->armed = false;
-			curl_multi_socket_action(hub->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-		}
-		collect(hub);
-	}
+	for (int i = 0; i < count; i++)
+		take_event(world, &events[i]);
+	for (size_t i = 0; i < HUB_COUNT; i++)
+		hub_tick(&world->hubs[i]);
 	world->looked = true;
 }
 
 /* The seam. */
 
-static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
-                              void *owner)
+static struct call *call_take(struct world *world)
 {
-	struct world *world = world_of(client);
 	struct call *call = TAILQ_FIRST(&world->spare);
-	CURL *easy = call == NULL ? NULL : call->easy;
 
-	assert(request->url != NULL && request->method != NULL);
 	if (call != NULL) {
 		TAILQ_REMOVE(&world->spare, call, queue);
 		world->spare_count--;
-	} else if ((call = malloc(sizeof *call)) == NULL) {
+	} else if ((call = calloc(1, sizeof *call)) == NULL) {
 		abort();
 	}
+	return call;
+}
+
+static uint64_t enter(struct world *world, struct arena *arena, const struct http_request *request,
+                      const struct program *program, void *owner)
+{
+	struct call *call = call_take(world);
+
 	*call = (struct call){.world = world,
-	                      .easy = easy,
+	                      .easy = call->easy,
+	                      .sockets = &world->sockets,
 	                      .number = ++world->last_number,
 	                      .owner = owner,
 	                      .request = request,
+	                      .program = program,
 	                      .heard = make_ready};
 	reply_init(&call->reply, arena);
 	call->due = instant_after(call_boottime(), call_deadline_ms(call));
 	TAILQ_INSERT_TAIL(&world->all, call, all);
 	TAILQ_INSERT_TAIL(&world->waiting, call, queue);
 	return call->number;
+}
+
+static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
+                              void *owner)
+{
+	assert(request->url != NULL && request->method != NULL);
+	return enter(world_of(client), arena, request, NULL, owner);
+}
+
+static uint64_t client_run(struct client *client, struct arena *arena, const struct program *program, void *owner)
+{
+	assert(program->argv != NULL && program->argv[0] != NULL);
+	return enter(world_of(client), arena, NULL, program, owner);
 }
 
 static void client_cancel(struct client *client, uint64_t number)
@@ -336,8 +382,9 @@ static void client_cancel(struct client *client, uint64_t number)
 		return;
 	if (call->ready)
 		TAILQ_REMOVE(&world->ready, call, queue);
-	else if (call->hub == NULL)
+	else if (call->hub == NULL && call->child == NULL)
 		TAILQ_REMOVE(&world->waiting, call, queue);
+	abandon(call, NULL);
 	retire(call);
 }
 
@@ -403,7 +450,7 @@ static int wait_ms(const struct world *world, struct instant until)
 	int64_t ms;
 
 	TAILQ_FOREACH (call, &world->all, all)
-		next = instant_earlier(next, call->due);
+		next = call->response == NULL ? instant_earlier(next, call_next(call)) : next;
 	for (size_t i = 0; i < HUB_COUNT; i++)
 		if (world->hubs[i].armed)
 			next = instant_earlier(next, world->hubs[i].due);
@@ -430,7 +477,7 @@ static void client_wait(struct client *client, struct instant until, struct clie
 		if (take_wake(world, out) || take_ready(world, out) || take_due(world, until, out))
 			return;
 		look(world, wait_ms(world, until));
-		expire(world);
+		expire(world); /* after the look: what has come in time while we were stopped counts */
 	}
 }
 
@@ -447,20 +494,9 @@ static void client_wake(struct client *client)
 
 /* Beginning and end. */
 
-static bool hub_init(struct hub *hub, struct world *world, uint32_t index)
-{
-	*hub = (struct hub){.world = world, .index = index, .multi = curl_multi_init()};
-	return hub->multi != NULL && curl_multi_setopt(hub->multi, CURLMOPT_SOCKETFUNCTION, on_interest) == CURLM_OK &&
-	       curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub) == CURLM_OK &&
-	       curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
-	       curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub) == CURLM_OK &&
-	       curl_multi_setopt(hub->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX) == CURLM_OK &&
-	       curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, (long)MAX_POOLED) == CURLM_OK;
-}
-
 static bool init(struct world *world)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)HUB_WAKE << 32};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)OF_WAKE << 32};
 	const curl_version_info_data *version = curl_version_info(CURLVERSION_NOW);
 
 	if (version->cainfo != NULL && access(version->cainfo, R_OK) == 0)
@@ -469,8 +505,8 @@ static bool init(struct world *world)
 	world->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return world->epoll >= 0 && world->wake_event >= 0 &&
 	       epoll_ctl(world->epoll, EPOLL_CTL_ADD, world->wake_event, &event) == 0 &&
-	       hub_init(&world->hubs[HUB_CALLS], world, HUB_CALLS) &&
-	       hub_init(&world->hubs[HUB_STREAMS], world, HUB_STREAMS);
+	       hub_init(&world->hubs[HUB_CALLS], HUB_CALLS, world->epoll, MAX_POOLED, on_finished) &&
+	       hub_init(&world->hubs[HUB_STREAMS], HUB_STREAMS, world->epoll, MAX_POOLED, on_finished);
 }
 
 struct client *curl_client_new(const char *user_agent, struct error *error)
@@ -488,6 +524,7 @@ struct client *curl_client_new(const char *user_agent, struct error *error)
 	                                .wall = client_wall,
 	                                .random = client_random,
 	                                .submit = client_submit,
+	                                .run = client_run,
 	                                .cancel = client_cancel,
 	                                .wait = client_wait,
 	                                .wake = client_wake};
@@ -496,6 +533,7 @@ struct client *curl_client_new(const char *user_agent, struct error *error)
 	TAILQ_INIT(&world->waiting);
 	TAILQ_INIT(&world->ready);
 	TAILQ_INIT(&world->spare);
+	TAILQ_INIT(&world->children);
 	text_init(&world->told, 0);
 	if (!init(world)) {
 		error_set(error, ERROR_UNREACHABLE, "cannot set up the network client: %s", strerror(errno));
@@ -503,6 +541,22 @@ struct client *curl_client_new(const char *user_agent, struct error *error)
 		return NULL;
 	}
 	return &world->client;
+}
+
+/* All have been killed. One that the kernel does not let die now is left to whoever comes after us. */
+static void reap_children(struct world *world)
+{
+	struct instant until = instant_after(call_boottime(), MAX_REAP_MS);
+	struct child *child;
+
+	while ((child = TAILQ_FIRST(&world->children)) != NULL) {
+		int64_t left_ms = instant_between_ms(call_boottime(), until);
+
+		if (!child_reap(child, left_ms < 0 ? 0 : (int)left_ms) && left_ms > 0)
+			continue;
+		TAILQ_REMOVE(&world->children, child, all);
+		child_free(child);
+	}
 }
 
 void curl_client_free(struct client *client)
@@ -520,7 +574,8 @@ void curl_client_free(struct client *client)
 		free(call);
 	}
 	for (size_t i = 0; i < HUB_COUNT; i++)
-		curl_multi_cleanup(world->hubs[i].multi);
+		hub_done(&world->hubs[i]);
+	reap_children(world);
 	if (world->wake_event >= 0)
 		close(world->wake_event);
 	if (world->epoll >= 0)

@@ -65,6 +65,20 @@ static bool take_field(struct reply *reply, const char *line, size_t length)
 	return true;
 }
 
+/* We ask for none; what is read as it is would only seem to be nonsense, and what curl decodes may end too early. */
+static bool is_encoded(struct reply *reply, const char *header, const char *allowed)
+{
+	static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+	const char *encoding = http_header(&reply->headers, header);
+
+	if (encoding == NULL || *encoding == '\0' || strcasecmp(encoding, "identity") == 0 ||
+	    strcasecmp(encoding, allowed) == 0)
+		return false;
+	error_set(&reply->error, ERROR_MALFORMED, "the answer has the %s %.*s, which was not asked for", header,
+	          (int)strspn(encoding, letters), encoding);
+	return true;
+}
+
 bool reply_take_header_line(struct reply *reply, const char *line, size_t length)
 {
 	if (reply->error.kind != ERROR_NONE)
@@ -79,7 +93,7 @@ bool reply_take_header_line(struct reply *reply, const char *line, size_t length
 		length--;
 	if (length == 0) {
 		reply->begun = reply->status >= 200;
-		return true;
+		return !reply->begun || !is_encoded(reply, "Transfer-Encoding", "chunked");
 	}
 	if (length >= 5 && memcmp(line, "HTTP/", 5) == 0)
 		return take_status_line(reply, line, length);
@@ -89,6 +103,8 @@ bool reply_take_header_line(struct reply *reply, const char *line, size_t length
 bool reply_take_body_bytes(struct reply *reply, const char *bytes, size_t length)
 {
 	if (reply->error.kind != ERROR_NONE)
+		return false;
+	if (reply->body.length == 0 && length > 0 && is_encoded(reply, "Content-Encoding", "identity"))
 		return false;
 	if (length > reply->max_body_bytes - reply->body.length)
 		return error_set(&reply->error, ERROR_LIMIT, "the body of the answer is larger than %zu bytes",

@@ -3,8 +3,8 @@
  * curl.
  *
  * Bounds: headers 64 KiB, interim answers included; a body of max_body_bytes. What is over ends in `error`
- * (ERROR_LIMIT), what is not HTTP in ERROR_MALFORMED; from then on nothing more is taken. Ownership: headers live in
- * the arena; the body is the reply's until reply_take_body or reply_done.
+ * (ERROR_LIMIT), what is not HTTP, or encoded otherwise than in chunks, in ERROR_MALFORMED; from then on nothing more
+ * is taken. Ownership: headers live in the arena; the body is the reply's until reply_take_body or reply_done.
  */
 #ifndef NET_REPLY_H
 #define NET_REPLY_H

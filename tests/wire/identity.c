@@ -29,6 +29,14 @@ static void extend(X509 *certificate, X509 *issuer, int what, const char *value)
 	X509_EXTENSION_free(extension);
 }
 
+static char *certificate_pem(X509 *certificate)
+{
+	BIO *bio = BIO_new(BIO_s_mem());
+
+	PEM_write_bio_X509(bio, certificate);
+	return take_memory(bio);
+}
+
 struct wire_identity wire_identity_make(const struct wire_identity *issuer, const char *common_name, const char *names)
 {
 	static long serial = 1;
@@ -48,13 +56,20 @@ struct wire_identity wire_identity_make(const struct wire_identity *issuer, cons
 	if (names != NULL)
 		extend(made.certificate, signer, NID_subject_alt_name, names);
 	X509_sign(made.certificate, issuer == NULL ? made.key : issuer->key, EVP_sha256());
-	bio = BIO_new(BIO_s_mem());
-	PEM_write_bio_X509(bio, made.certificate);
-	made.certificate_pem = take_memory(bio);
+	made.certificate_pem = certificate_pem(made.certificate);
 	bio = BIO_new(BIO_s_mem());
 	PEM_write_bio_PKCS8PrivateKey(bio, made.key, NULL, NULL, 0, NULL, NULL);
 	made.key_pem = take_memory(bio);
 	return made;
+}
+
+void wire_identity_age(struct wire_identity *identity, const struct wire_identity *issuer, long hours)
+{
+	X509_gmtime_adj(X509_getm_notBefore(identity->certificate), -3600 * (hours + 1));
+	X509_gmtime_adj(X509_getm_notAfter(identity->certificate), 3600 * (1 - hours));
+	X509_sign(identity->certificate, issuer == NULL ? identity->key : issuer->key, EVP_sha256());
+	free(identity->certificate_pem);
+	identity->certificate_pem = certificate_pem(identity->certificate);
 }
 
 void wire_identity_done(struct wire_identity *identity)

@@ -240,6 +240,72 @@ Test(wire_calls, too_large_a_body)
 	expect_failure(hearer_get(hearer, wire_url(server, "/")), ERROR_LIMIT);
 }
 
+enum { HUNDRED_MB = 100 * 1000 * 1000 };
+
+static atomic_int sent_kb;
+
+/* `setup` is the header. */
+static void serve_hundred_megabytes(struct wire_peer *peer)
+{
+	char block[10000];
+
+	memset(block, 'x', sizeof block);
+	wire_hear_request(peer);
+	wire_say(peer, peer->server->setup);
+	for (int i = 0; i < HUNDRED_MB / 10000 && wire_write(peer, block, sizeof block); i++)
+		atomic_fetch_add(&sent_kb, 10);
+}
+
+Test(wire_calls, hundred_megabytes)
+{
+	static const char *const headers[] = {"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n",
+	                                      "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", "HTTP/1.1 500 Oh\r\n\r\n",
+	                                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5F5E100\r\n"};
+	static const enum error_kind kinds[] = {ERROR_LIMIT, ERROR_NONE, ERROR_LIMIT, ERROR_LIMIT};
+
+	for (size_t i = 0; i < 4; i++) {
+		server = wire_server_start(serve_hundred_megabytes, NULL);
+		server->setup = headers[i];
+		hearer_get(hearer, wire_url(server, "/"));
+		cr_assert_eq(hearer->response.error.kind, kinds[i], "%zu: %s", i, hearer->response.error.message);
+		cr_assert_leq(hearer->response.body_length, 100);
+		hearer_listen(hearer, 0);
+		wire_server_stop(server);
+		server = NULL;
+		cr_assert_lt(atomic_exchange(&sent_kb, 0), 50000, "it was not taken in");
+	}
+}
+
+Test(wire_calls, html_with_200_is_an_answer)
+{
+	const struct http_response *response =
+		get_once("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>hi</html>");
+
+	cr_assert_eq(response->status, 200, "%s", response->error.message);
+	cr_assert_str_eq(http_header(&response->headers, "Content-Type"), "text/html");
+}
+
+Test(wire_calls, encoding_that_was_not_asked_for)
+{
+	static const char *const replies[] = {
+		"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x01",
+		"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\njunk",
+		"HTTP/1.1 503 No\r\nContent-Encoding: br\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"};
+
+	for (size_t i = 0; i < 4; i++) {
+		expect_failure(get_once(replies[i]), ERROR_MALFORMED);
+		cr_assert_not_null(strcasestr(hearer->response.error.message, "encoding"), "%s",
+		                   hearer->response.error.message);
+		cr_assert_eq(hearer->response.error.http_status, i == 2 ? 503 : 200);
+		wire_server_stop(server);
+		server = NULL;
+	}
+	expect_failure(get_once("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b"), ERROR_MALFORMED);
+	wire_server_stop(server);
+	cr_assert_eq(get_once("HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 2\r\n\r\nok")->status, 200);
+}
+
 Test(wire_calls, body_of_exactly_the_maximum)
 {
 	struct http_request *request;

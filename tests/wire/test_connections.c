@@ -135,6 +135,47 @@ Test(wire_connections, pooled_connection_breaks_under_a_body_which_is_never_sent
 	cr_assert_eq(server->requests, 2);
 }
 
+/* Dead without a word: only the deadline bounds the call that finds it out, and the next one goes elsewhere. */
+Test(wire_connections, pooled_connection_that_is_a_black_hole)
+{
+	struct http_request *request;
+
+	server = wire_server_start(serve_always, NULL);
+	server->setup = OK_REPLY;
+	cr_assert_eq(hearer_get(hearer, wire_url(server, "/"))->status, 200);
+	wire_set_deaf(&server->peers[0], true);
+	request = hearer_request(hearer, wire_url(server, "/"));
+	request->deadline_ms = 500;
+	expect_failure(hearer_ask(hearer, request), ERROR_TIMEOUT);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(hearer_get(hearer, wire_url(server, "/"))->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(server->connections, 2);
+}
+
+static void serve_silent_first(struct wire_peer *peer)
+{
+	if (peer->number > 1)
+		serve_always(peer);
+	wire_hear_request(peer);
+	wire_say(peer, OK_REPLY);
+	wire_hear_request(peer);
+	wire_hear_request(peer);
+}
+
+Test(wire_connections, pooled_connection_that_fell_silent)
+{
+	struct http_request *request;
+
+	server = wire_server_start(serve_silent_first, NULL);
+	server->setup = OK_REPLY;
+	cr_assert_eq(hearer_get(hearer, wire_url(server, "/"))->status, 200);
+	request = hearer_request(hearer, wire_url(server, "/"));
+	request->deadline_ms = 300;
+	expect_failure(hearer_ask(hearer, request), ERROR_TIMEOUT);
+	cr_assert_eq(hearer_get(hearer, wire_url(server, "/"))->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(server->connections, 2);
+}
+
 static atomic_int at_once;
 
 static void serve_when_all_are_there(struct wire_peer *peer)

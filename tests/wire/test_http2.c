@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include "wire.h"
 
@@ -220,6 +222,30 @@ Test(wire_http2, stream_speaks_http1_and_does_not_stop_the_sharing)
 	cr_assert_eq(server->connections, 2);
 }
 
+static void serve_apart(struct wire_peer *peer)
+{
+	if (speaks_http2(peer)) {
+		serve_frames(peer, answer_when_all_are_there);
+		return;
+	}
+	while (wire_hear_request(peer))
+		wire_say(peer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+}
+
+Test(wire_http2, what_is_apart_has_a_connection_of_its_own_and_keeps_it)
+{
+	start(serve_apart);
+	ask_twenty();
+	for (int i = 0; i < 3; i++) {
+		struct http_request *lease = request();
+
+		lease->apart = true;
+		cr_assert_eq(hearer_ask(hearer, lease)->status, 200, "%s", hearer->response.error.message);
+	}
+	ask_twenty();
+	cr_assert_eq(server->connections, 2);
+}
+
 static void reset_each(struct wire_peer *peer, const uint32_t *streams, int *count)
 {
 	write_frame(peer, HEADERS, END_HEADERS, streams[0], "\x88", 1);
@@ -291,4 +317,111 @@ Test(wire_http2, deadline_of_one_leaves_the_others)
 	cr_assert_eq(hearer->response.error.kind, ERROR_TIMEOUT);
 	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
 	cr_assert_eq(server->connections, 1);
+}
+
+static void answer_each(struct wire_peer *peer, const uint32_t *streams, int *count)
+{
+	answer(peer, streams[--*count]);
+}
+
+static void serve_each(struct wire_peer *peer)
+{
+	serve_frames(peer, answer_each);
+}
+
+/* A connection that is shared outlives the call that it kept waiting; a dead one must not be given to the next. */
+Test(wire_http2, black_hole_is_left)
+{
+	struct http_request *slow;
+
+	start(serve_each);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	wire_set_deaf(&server->peers[0], true);
+	slow = request();
+	slow->deadline_ms = 1000;
+	cr_assert_eq(hearer_ask(hearer, slow)->error.kind, ERROR_TIMEOUT, "%s", hearer->response.error.message);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(server->connections, 2);
+}
+
+Test(wire_http2, black_hole_breaks_all_that_wait_on_it)
+{
+	struct http_request *slow;
+	int broken = 0;
+
+	start(serve_each);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	wire_set_deaf(&server->peers[0], true);
+	for (int i = 0; i < 5; i++)
+		hearer_submit(hearer, request());
+	slow = request();
+	slow->deadline_ms = 1000;
+	hearer_submit(hearer, slow);
+	for (int i = 0; i < 6; i++) {
+		cr_assert_eq(hearer_listen(hearer, 3000), CLIENT_FINISHED);
+		broken += hearer->response.error.kind == ERROR_TIMEOUT || hearer->response.error.kind == ERROR_UNREACHABLE;
+	}
+	cr_assert_geq(broken, 1);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	cr_assert_geq(server->connections, 2);
+}
+
+/* Others on the same connection do not give it more time. */
+Test(wire_http2, what_the_kernel_holds_does_not_arrive_after_its_time)
+{
+	struct http_request *late;
+
+	start(serve_each);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	wire_set_deaf(&server->peers[0], true);
+	late = request();
+	late->method = "PATCH";
+	late->not_after = instant_after(hearer->client->now(hearer->client), 700);
+	hearer_submit(hearer, late);
+	hearer_submit(hearer, request());
+	cr_assert_eq(hearer_listen(hearer, 100), CLIENT_DUE);
+	wire_pause_ms(1200);
+	wire_set_deaf(&server->peers[0], false);
+	wire_pause_ms(1500);
+	cr_assert_eq(server->requests, 1);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(hearer_listen(hearer, WIRE_PATIENCE_MS), CLIENT_FINISHED);
+	cr_assert_leq(server->requests, 2, "the one without a time may have been repeated");
+}
+
+static void answer_first_only(struct wire_peer *peer, const uint32_t *streams, int *count)
+{
+	if (peer->number > 1 || streams[0] == 1)
+		answer(peer, streams[0]);
+	*count = 0;
+}
+
+static void serve_first_only(struct wire_peer *peer)
+{
+	struct timeval patience = {.tv_sec = 30};
+
+	setsockopt(peer->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	serve_frames(peer, answer_first_only);
+}
+
+/* Its kernel acknowledges, and nobody behind it speaks. */
+Test(wire_http2, connection_that_fell_silent_is_left_after_ten_seconds)
+{
+	struct http_request *slow;
+
+	start(serve_first_only);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	slow = request();
+	slow->deadline_ms = 300;
+	hearer_ask(hearer, slow);
+	slow = request();
+	slow->deadline_ms = 10500;
+	hearer_submit(hearer, slow);
+	while (hearer->finished < 3)
+		hearer_listen(hearer, 2 * WIRE_PATIENCE_MS);
+	cr_assert_eq(hearer->response.error.kind, ERROR_TIMEOUT, "%s", hearer->response.error.message);
+	cr_assert_eq(server->connections, 1);
+	cr_assert_eq(hearer_ask(hearer, request())->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(server->connections, 2);
 }

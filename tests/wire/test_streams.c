@@ -208,13 +208,40 @@ Test(wire_streams, another_status_has_its_body_and_no_chunks)
 static void serve_gone_inside(struct wire_peer *peer)
 {
 	wire_hear_request(peer);
+	wire_say(peer, STREAM_HEAD "27\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n\r\n0\r\n\r\n");
+}
+
+Test(wire_streams, gone_inside_is_told_as_it_is)
+{
+	hearer_ask(hearer, stream_from(serve_gone_inside));
+	cr_assert_eq(hearer->response.status, 200, "%s", hearer->response.error.message);
+	cr_assert_str_eq(hearer->body, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n");
+}
+
+static void serve_encoded(struct wire_peer *peer)
+{
+	wire_hear_request(peer);
+	wire_say(peer, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\x1f\x8b\r\n");
+	wire_hear_request(peer);
+}
+
+Test(wire_streams, encoding_that_was_not_asked_for)
+{
+	hearer_ask(hearer, stream_from(serve_encoded));
+	cr_assert_eq(hearer->response.error.kind, ERROR_MALFORMED, "%s", hearer->response.error.message);
+	cr_assert_eq(hearer->chunks, 0);
+}
+
+static void serve_lying_length(struct wire_peer *peer)
+{
+	wire_hear_request(peer);
 	wire_say(peer, STREAM_HEAD "23\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410}}"
 	                           "\r\n0\r\n\r\n");
 }
 
 Test(wire_streams, wrong_chunk_length_is_malformed)
 {
-	hearer_ask(hearer, stream_from(serve_gone_inside));
+	hearer_ask(hearer, stream_from(serve_lying_length));
 	cr_assert_eq(hearer->response.error.kind, ERROR_MALFORMED, "%s", hearer->response.error.message);
 }
 

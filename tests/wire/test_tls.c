@@ -250,3 +250,158 @@ Test(wire_tls, old_version_is_refused)
 	server = wire_server_start(serve, context);
 	expect_refusal(ask(&tls), "");
 }
+
+Test(wire_tls, expired)
+{
+	struct http_tls tls = {.ca_pem = authority.certificate_pem};
+
+	wire_identity_age(&leaf, &authority, 24);
+	server = wire_server_start(serve, wire_tls(&leaf, NULL));
+	expect_refusal(ask(&tls), "expired");
+}
+
+Test(wire_tls, not_good_yet)
+{
+	struct http_tls tls = {.ca_pem = authority.certificate_pem};
+
+	wire_identity_age(&leaf, &authority, -24);
+	server = wire_server_start(serve, wire_tls(&leaf, NULL));
+	expect_refusal(ask(&tls), "not yet valid");
+}
+
+Test(wire_tls, expired_authority)
+{
+	struct http_tls tls;
+
+	wire_identity_age(&authority, NULL, 24);
+	tls = (struct http_tls){.ca_pem = authority.certificate_pem};
+	server = wire_server_start(serve, wire_tls(&leaf, NULL));
+	expect_refusal(ask(&tls), "expired");
+}
+
+Test(wire_tls, self_signed)
+{
+	struct wire_identity alone = wire_identity_make(NULL, "alone", "IP:127.0.0.1");
+	struct http_tls tls = {.ca_pem = authority.certificate_pem};
+
+	server = wire_server_start(serve, wire_tls(&alone, NULL));
+	expect_refusal(ask(&tls), "self-signed");
+	expect_refusal(ask(NULL), "self-signed");
+	wire_identity_done(&alone);
+}
+
+static void serve_plain(struct wire_peer *peer)
+{
+	char bytes[4096];
+
+	if (wire_read(peer, bytes, sizeof bytes) > 0)
+		wire_say(peer, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+}
+
+Test(wire_tls, plain_http_where_tls_should_be)
+{
+	struct http_tls tls = {.ca_pem = authority.certificate_pem};
+	struct http_request *request;
+	char url[64];
+
+	server = wire_server_start(serve_plain, NULL);
+	snprintf(url, sizeof url, "https://127.0.0.1:%d/", server->port);
+	request = hearer_request(hearer, url);
+	request->tls = &tls;
+	expect_refusal(hearer_ask(hearer, request), "version");
+}
+
+Test(wire_tls, tls_where_plain_http_should_be)
+{
+	char url[64];
+
+	server = wire_server_start(serve, wire_tls(&leaf, NULL));
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/", server->port);
+	cr_assert_eq(hearer_get(hearer, url)->status, 0);
+	cr_assert(hearer->response.error.kind == ERROR_MALFORMED || hearer->response.error.kind == ERROR_UNREACHABLE, "%s",
+	          hearer->response.error.message);
+	cr_assert_eq(server->requests, 0);
+}
+
+/* The server's certificate is replaced by one of another authority: who knows the new one goes on, nobody else. */
+Test(wire_tls, certificate_is_swapped_while_running)
+{
+	struct wire_identity renewed = wire_identity_make(&other_authority, "renewed", "IP:127.0.0.1");
+	struct http_tls before = {.ca_pem = authority.certificate_pem};
+	struct http_tls after = {.ca_pem = other_authority.certificate_pem};
+	struct http_request *request;
+
+	server = wire_server_start(serve, wire_tls(&leaf, NULL));
+	cr_assert_eq(ask(&before)->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(SSL_CTX_use_certificate(server->tls, renewed.certificate), 1);
+	cr_assert_eq(SSL_CTX_use_PrivateKey(server->tls, renewed.key), 1);
+	cr_assert_eq(ask(&before)->status, 200, "the connection that stands is as good as it was");
+	request = hearer_request(hearer, wire_url(server, "/x"));
+	request->tls = &before;
+	request->fresh_connection = true;
+	cr_assert_eq(hearer_ask(hearer, request)->error.kind, ERROR_UNREACHABLE);
+	cr_assert_eq(ask(&after)->status, 200, "%s", hearer->response.error.message);
+	cr_assert_eq(server->requests, 3);
+	wire_identity_done(&renewed);
+}
+
+/* As the engine does: the same material, or another, each time at another place in memory, which is then given back. */
+static void ask_with_a_copy(const struct wire_identity *identity)
+{
+	struct http_request *request = hearer_request(hearer, wire_url(server, "/x"));
+	struct arena arena;
+	struct http_tls *tls;
+
+	arena_init(&arena, "copy", 1 << 20);
+	tls = ARENA_NEW(&arena, struct http_tls);
+	tls->ca_pem = arena_string(&arena, authority.certificate_pem);
+	tls->cert_pem = arena_string(&arena, identity->certificate_pem);
+	tls->key_pem = arena_string(&arena, identity->key_pem);
+	request->tls = tls;
+	cr_assert_eq(hearer_ask(hearer, request)->status, 200, "%s", hearer->response.error.message);
+	arena_done(&arena);
+}
+
+Test(wire_tls, identities_are_told_apart_by_what_they_are_and_not_where)
+{
+	struct wire_identity me = wire_identity_make(&authority, "me", NULL);
+	struct wire_identity you = wire_identity_make(&authority, "you", NULL);
+
+	server = wire_server_start(serve_client_name, wire_tls(&leaf, &authority));
+	for (int i = 0; i < 4; i++) {
+		ask_with_a_copy(&me);
+		cr_assert_str_eq(client_name, "me");
+		ask_with_a_copy(&you);
+		cr_assert_str_eq(client_name, "you");
+	}
+	cr_assert_eq(server->connections, 2);
+	wire_identity_done(&me);
+	wire_identity_done(&you);
+}
+
+/* Closed after each answer, so that only the session could carry an identity over. */
+static void serve_client_name_once(struct wire_peer *peer)
+{
+	X509 *shown = SSL_get1_peer_certificate(peer->tls);
+
+	wire_hear_request(peer);
+	X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, client_name, sizeof client_name);
+	X509_free(shown);
+	wire_say(peer, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+}
+
+Test(wire_tls, resumed_session_is_of_the_same_identity)
+{
+	struct wire_identity me = wire_identity_make(&authority, "me", NULL);
+	struct wire_identity you = wire_identity_make(&authority, "you", NULL);
+
+	server = wire_server_start(serve_client_name_once, wire_tls(&leaf, &authority));
+	for (int i = 0; i < 4; i++) {
+		ask_with_a_copy(&me);
+		cr_assert_str_eq(client_name, "me");
+		ask_with_a_copy(&you);
+		cr_assert_str_eq(client_name, "you");
+	}
+	wire_identity_done(&me);
+	wire_identity_done(&you);
+}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -170,6 +171,15 @@ void wire_reset(struct wire_peer *peer)
 	setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 	close(dup(peer->fd));
 	dup2(open("/dev/null", 0), peer->fd);
+}
+
+void wire_set_deaf(struct wire_peer *peer, bool deaf)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = {.len = 1, .filter = &drop};
+
+	cr_assert_eq(setsockopt(peer->fd, SOL_SOCKET, deaf ? SO_ATTACH_FILTER : SO_DETACH_FILTER, &program, sizeof program),
+	             0);
 }
 
 struct hearer *hearer_new(void)

@@ -54,6 +54,8 @@ long wire_read(struct wire_peer *peer, char *bytes, size_t length);
 /* Reads one whole request into server->last_request and counts it. False at the end of the connection. */
 bool wire_hear_request(struct wire_peer *peer);
 void wire_reset(struct wire_peer *peer); /* makes the close an RST */
+/* While it is deaf its kernel drops what arrives for this connection, without acknowledgement: a black hole. */
+void wire_set_deaf(struct wire_peer *peer, bool deaf);
 void wire_pause_ms(int ms);
 
 /* What has been told of all calls of a test. */
@@ -95,6 +97,8 @@ struct wire_identity {
 
 /* `issuer` NULL: an authority of its own. `names`: "DNS:a.example,IP:127.0.0.1" */
 struct wire_identity wire_identity_make(const struct wire_identity *issuer, const char *common_name, const char *names);
+/* As if it had been made so long ago (it lasts an hour); signed anew by `issuer`, NULL: by itself. */
+void wire_identity_age(struct wire_identity *identity, const struct wire_identity *issuer, long hours);
 void wire_identity_done(struct wire_identity *identity);
 
 /* A server's side; `clients` not NULL: clients must show a certificate of that authority. */

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -81,6 +84,60 @@ Test(file, empty_file_is_an_empty_string)
 	cr_assert(file_read(&arena, "/dev/null", 100, &content, &length, &error));
 	cr_assert_eq(length, 0);
 	cr_assert_str_eq(content, "");
+}
+
+/* Criterion ends a test that takes this long: what blocks fails. */
+Test(file, a_fifo_does_not_block, .timeout = 5)
+{
+	struct error error;
+	char *content;
+	size_t length;
+	int writer;
+
+	unlink(path);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert(!file_read(&arena, path, 100, &content, &length, &error), "nobody writes");
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert_not_null(strstr(error.message, path), "%s", error.message);
+	cr_assert_not_null(strstr(error.message, "not a regular file"), "%s", error.message);
+	writer = open(path, O_RDWR);
+	cr_assert_geq(writer, 0);
+	cr_assert(!file_read(&arena, path, 100, &content, &length, &error), "somebody does, but says nothing");
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	close(writer);
+}
+
+Test(file, sockets_and_devices_are_refused, .timeout = 5)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct error error;
+	char *content;
+	size_t length;
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	unlink(path);
+	memcpy(address.sun_path, path, strlen(path));
+	cr_assert_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	cr_assert(!file_read(&arena, path, 100, &content, &length, &error));
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	close(listener);
+	cr_assert(!file_read(&arena, "/dev/zero", 100, &content, &length, &error));
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert_not_null(strstr(error.message, "not a regular file"), "%s", error.message);
+}
+
+Test(file, a_link_to_a_file_is_a_file)
+{
+	struct error error;
+	char *content;
+	char link[64];
+	size_t length;
+
+	snprintf(link, sizeof(link), "%s.link", path);
+	cr_assert_eq(symlink(path, link), 0);
+	cr_assert(file_read(&arena, link, 10000, &content, &length, &error));
+	cr_assert_eq(length, 10000);
+	unlink(link);
 }
 
 Test(file, dash_is_standard_input)

@@ -120,3 +120,45 @@ Test(instant, parse_refuses_the_rest)
 		cr_assert(!wallclock_parse(bad[i], &at), "%s", bad[i] ? bad[i] : "NULL");
 	cr_assert_eq(at.us, 7);
 }
+
+Test(instant, parses_dates_of_http)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} good[] = {
+		{"Sun, 06 Nov 1994 08:49:37 GMT", 784111777},  {"Fri, 02 Jan 2026 03:04:05 GMT", 1767323045},
+		{"Thu, 01 Jan 1970 00:00:00 GMT", 0},          {"Thu, 29 Feb 2024 23:59:59 GMT", 1709251199},
+		{"Sat, 31 Dec 2016 23:59:60 GMT", 1483228800}, {"Tue, 31 Dec 2069 00:00:00 GMT", 3155673600},
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct wallclock at = {-1};
+
+		cr_assert(wallclock_parse_http(good[i].text, &at), "%s", good[i].text);
+		cr_assert_eq(at.us, good[i].seconds * 1000000, "%s", good[i].text);
+	}
+}
+
+Test(instant, refuses_other_dates_of_http)
+{
+	static const char *const bad[] = {"",
+	                                  "Sunday, 06-Nov-94 08:49:37 GMT",
+	                                  "Sun Nov  6 08:49:37 1994",
+	                                  "Sun, 06 Nov 1994 08:49:37",
+	                                  "Sun, 06 Nov 1994 08:49:37 UTC",
+	                                  "Sun, 06 Nov 1994 08:49:37 +0000",
+	                                  "Sun, 06 Nov 1994 08:49:37 GMT ",
+	                                  "sun, 06 Nov 1994 08:49:37 GMT",
+	                                  "Sun, 6 Nov 1994 08:49:37 GMT",
+	                                  "Sun, 31 Nov 1994 08:49:37 GMT",
+	                                  "Sun, 06 Now 1994 08:49:37 GMT",
+	                                  "Sun, 06 Nov 1994 24:00:00 GMT",
+	                                  "1994-11-06T08:49:37Z",
+	                                  NULL};
+	struct wallclock at = {7};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert(!wallclock_parse_http(bad[i], &at), "%s", bad[i] ? bad[i] : "NULL");
+	cr_assert_eq(at.us, 7);
+}

@@ -118,8 +118,21 @@ Test(text, base64_of_rfc_4648)
 		cr_assert_str_eq(decoded, vectors[i][1]);
 		cr_assert_eq(length, strlen(vectors[i][1]));
 	}
+	for (size_t i = 0; i < 7; i++) { /* the last one has blanks */
+		struct text encoded;
+
+		text_init(&encoded, 100);
+		text_append_base64(&encoded, vectors[i][1], strlen(vectors[i][1]));
+		cr_assert_str_eq(encoded.at, vectors[i][0]);
+		text_done(&encoded);
+	}
 	cr_assert_eq(memcmp(text_base64_decode(&arena, "AP+/+w==", &length), "\x00\xff\xbf\xfb", 5), 0);
 	cr_assert_eq(length, 4);
+	struct text encoded;
+	text_init(&encoded, 100);
+	text_append_base64(&encoded, "\x00\xff\xbf\xfb", 4);
+	cr_assert_str_eq(encoded.at, "AP+/+w==");
+	text_done(&encoded);
 }
 
 Test(text, base64_refuses_what_is_not_base64)

@@ -120,3 +120,45 @@ Test(net_reply, trailers_are_not_headers)
 	cr_assert(line("X-Late: 1\r\n"));
 	cr_assert_eq(reply.headers.count, 0);
 }
+
+Test(net_reply, body_with_an_encoding_is_refused)
+{
+	line("HTTP/1.1 503 Service Unavailable\r\n");
+	line("Content-Encoding: gzip\x1b[31m\r\n");
+	cr_assert(line("\r\n"));
+	cr_assert_not(reply_take_body_bytes(&reply, "\x1f\x8b", 2));
+	cr_assert_eq(reply.error.kind, ERROR_MALFORMED);
+	cr_assert_not_null(strstr(reply.error.message, "Content-Encoding gzip, which"), "%s", reply.error.message);
+}
+
+Test(net_reply, identity_is_no_encoding)
+{
+	line("HTTP/1.1 200 OK\r\n");
+	line("Content-Encoding: Identity\r\n");
+	line("\r\n");
+	cr_assert(reply_take_body_bytes(&reply, "ab", 2));
+}
+
+Test(net_reply, encoding_of_nothing_is_none)
+{
+	size_t length;
+
+	line("HTTP/1.1 204 No Content\r\n");
+	line("Content-Encoding: gzip\r\n");
+	cr_assert(line("\r\n"));
+	cr_assert_str_eq(reply_take_body(&reply, &length), "");
+	cr_assert_eq(reply.error.kind, ERROR_NONE);
+}
+
+Test(net_reply, only_chunks_are_a_way_to_transfer)
+{
+	line("HTTP/1.1 200 OK\r\n");
+	line("Transfer-Encoding: Chunked\r\n");
+	cr_assert(line("\r\n"));
+	reply_done(&reply);
+	reply_init(&reply, &arena);
+	line("HTTP/1.1 200 OK\r\n");
+	line("Transfer-Encoding: gzip, chunked\r\n");
+	cr_assert_not(line("\r\n"));
+	cr_assert_eq(reply.error.kind, ERROR_MALFORMED);
+}

@@ -20,7 +20,7 @@ enum error_kind {
 	ERROR_TIMEOUT,     /* our own deadline passed; the outcome of an effect is unknown */
 	ERROR_THROTTLED,   /* the service asks to come later */
 	ERROR_DENIED,      /* not allowed: 401, 403, AccessDenied */
-	ERROR_EXPIRED,     /* credentials or token no longer good; fresh ones may be */
+	ERROR_EXPIRED,     /* credentials or token not (or no longer) good; fresh ones may be */
 	ERROR_ABSENT,      /* what was named does not exist */
 	ERROR_CONFLICT,    /* somebody else changed it first: 409, 412, failed condition */
 	ERROR_GONE,        /* 410: the version asked for is no longer kept */

@@ -1,8 +1,11 @@
 /*
  * Reading a small file whole: manifests, tokens, CA bundles, configuration.
  *
- * Errors: ERROR_ABSENT when it is not there, ERROR_INPUT when it cannot be read or is a directory, ERROR_LIMIT when it
- * is larger than max_bytes; the sentence names the path and the reason, never the content.
+ * Never waits for anybody: only regular files are read (and /dev/null, which is empty); a directory, a FIFO, a socket or a
+ * device is refused. Standard input may be anything, and is waited for.
+ *
+ * Errors: ERROR_ABSENT when it is not there, ERROR_INPUT when it cannot be read or is no regular file, ERROR_LIMIT when
+ * it is larger than max_bytes; the sentence names the path and the reason, never the content.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H

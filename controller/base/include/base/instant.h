@@ -55,4 +55,7 @@ const char *wallclock_amz(struct wallclock at, struct arena *arena);
 /* RFC 3339 with optional fraction and Z or numeric offset; also SigV4's basic form. False when it is neither. */
 bool wallclock_parse(const char *string, struct wallclock *out);
 
+/* "Sun, 06 Nov 1994 08:49:37 GMT" and no other form of HTTP's dates (RFC 9110, section 5.6.7). False when it is none. */
+bool wallclock_parse_http(const char *string, struct wallclock *out);
+
 #endif

@@ -38,6 +38,9 @@ void text_append_percent(struct text *text, const char *string);
 /* Lower-case hex of `length` bytes. */
 void text_append_hex(struct text *text, const unsigned char *bytes, size_t length);
 
+/* Standard padded base64 of `length` bytes. */
+void text_append_base64(struct text *text, const char *bytes, size_t length);
+
 /* The shortest decimal form that reads back as the same number; "NaN", "+Inf", "-Inf" for the others. */
 void text_append_number(struct text *text, double number);
 

@@ -13,12 +13,14 @@
  * - The arena must have room for the body, 64 KiB of headers, and as much again for what is sent of them.
  * - A body over max_response_bytes, cut short or of another length than declared ends the call with response->error
  *   set.
+ * - A program (program.h) is a call too: run starts it, wait tells its end, cancel ends it and all that it started.
  */
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H
 
 #include "base/instant.h"
 #include "net/http.h"
+#include "net/program.h"
 
 enum client_happening {
 	CLIENT_FINISHED, /* call, owner, response */
@@ -43,6 +45,8 @@ struct client {
 
 	/* Returns the call's number, never 0. `request->url` must be set. */
 	uint64_t (*submit)(struct client *client, struct arena *arena, const struct http_request *request, void *owner);
+	/* Starts a program; the same rules as for submit. Its answer: program.h. */
+	uint64_t (*run)(struct client *client, struct arena *arena, const struct program *program, void *owner);
 	void (*cancel)(struct client *client, uint64_t call);
 	void (*wait)(struct client *client, struct instant until, struct client_event *out);
 	void (*wake)(struct client *client);

@@ -30,7 +30,10 @@ struct http_headers {
 	size_t capacity;
 };
 
-/* How a connection proves who it is. Lives as long as the client; a changed one must be another struct. */
+/*
+ * How a connection proves who it is, and whom it trusts. Compared by content: calls of equal material share
+ * connections, wherever it stands in memory; it must live as long as the call.
+ */
 struct http_tls {
 	const char *ca_pem;   /* PEM bundle in memory; NULL = ca_file, else the system's */
 	const char *ca_file;  /* path of a bundle, read anew for each new connection */
@@ -59,6 +62,14 @@ struct http_request {
 		max_response_bytes; /* the body may not be larger (of a stream: that of another status than 200); 0 = 64 KiB */
 	bool stream;            /* with status 200 chunks are handed over as they come and the response has no body */
 	bool fresh_connection;  /* do not reuse a pooled one (after credentials or CA changed) */
+	bool apart;             /* HTTP/1.1 on a connection that ordinary calls do not share: they cannot hold it up */
+	const char *proxy;      /* net/proxy.h: "http://proxy:3128", may carry user:password; NULL = straight */
+	/*
+	 * Not put on the wire from this moment on, however late a connection stands (ms 0 = at any time): the call ends
+	 * with ERROR_STALE and can have no effect, as nothing of it has been sent, or of its body not all. What has been
+	 * sent is not sent again later than that, nor once the call has ended, by the kernel neither.
+	 */
+	struct instant not_after;
 };
 
 struct http_response {
@@ -67,7 +78,8 @@ struct http_response {
 	const char *body; /* NUL-terminated; "" when there is none */
 	size_t body_length;
 	/*
-	 * Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT, INPUT (cannot be sent).
+	 * Transport: ERROR_NONE, UNREACHABLE, TIMEOUT, MALFORMED (truncated, wrong length), LIMIT, INPUT (cannot be sent),
+	 * STALE (not_after had come before it was sent).
 	 * Not HTTP statuses; but http_status is the one that was heard before it broke, 0 if none.
 	 */
 	struct error error;
