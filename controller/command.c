@@ -11,6 +11,7 @@
 #include "aws/region.h"
 #include "base/text.h"
 #include "engine/engine.h"
+#include "instance_region.h"
 #include "net/curl_client.h"
 #include "settings.h"
 
@@ -95,6 +96,7 @@ struct controller {
 	struct settings settings;
 	struct kube_config kube;
 	struct aws_environment environment;
+	struct proxies proxies;
 	struct engine_settings engine;
 };
 
@@ -104,24 +106,46 @@ static bool configure_cluster(struct controller *controller, struct error *error
 		.kubeconfig = controller->settings.kubeconfig,
 		.context = controller->settings.context,
 		.getenv = environment_get,
+		.terminal = isatty(STDIN_FILENO),
 	};
 
 	return kube_config_load(&controller->arena, &request, &controller->kube, error);
 }
 
-static bool configure(struct controller *controller, struct error *error)
+/* Flag, variables, profile, and last the machine's own word. */
+static bool configure_region(struct controller *controller, struct client *client, struct error *error)
+{
+	struct settings *settings = &controller->settings;
+
+	if (!settings->region && !aws_region_load(&controller->arena, &controller->environment, &settings->region, error) &&
+	    (error->kind != ERROR_ABSENT ||
+	     !instance_region(client, &controller->arena, &controller->environment, &settings->region, error)))
+		return false;
+	if (!aws_region_valid(settings->region))
+		return error_set(error, ERROR_INPUT, "the region is \"%s\"; a region looks like us-east-1", settings->region);
+	return true;
+}
+
+static bool configure_aws(struct controller *controller, struct engine_settings *engine, struct error *error)
+{
+	struct arena *arena = &controller->arena;
+
+	engine->region = controller->settings.region;
+	engine->environment = &controller->environment;
+	engine->proxies = &controller->proxies;
+	return aws_ca_bundle(arena, &controller->environment, &engine->aws_ca_file, error) &&
+	       aws_max_attempts(arena, &controller->environment, &engine->max_attempts, error);
+}
+
+static bool configure(struct controller *controller, struct client *client, struct error *error)
 {
 	struct settings *settings = &controller->settings;
 
 	controller->environment = (struct aws_environment){.get = environment_get};
-	if (!settings->region && !aws_region_load(&controller->arena, &controller->environment, &settings->region, error))
-		return false;
-	if (!aws_region_valid(settings->region))
-		return error_set(error, ERROR_INPUT, "the region is \"%s\"; a region looks like us-east-1", settings->region);
-	if (!configure_cluster(controller, error))
+	if (!proxies_load(&controller->arena, environment_get, NULL, &controller->proxies, error) ||
+	    !configure_region(controller, client, error) || !configure_cluster(controller, error))
 		return false;
 	controller->engine = (struct engine_settings){
-		.region = settings->region,
 		.table = settings->table,
 		.create_table = settings->create_journal,
 		.leader_elect = settings->leader_elect,
@@ -129,12 +153,13 @@ static bool configure(struct controller *controller, struct error *error)
 		.cluster_name = settings->cluster_name,
 		.pod_namespace = variable("POD_NAMESPACE"),
 		.pod_name = variable("POD_NAME"),
+		.node_name = variable("NODE_NAME"),
 		.resync_ms = settings->resync_ms,
 		.poll_ms = settings->poll_interval_ms,
 		.kube = &controller->kube,
-		.environment = &controller->environment,
 	};
-	return make_identity(&controller->arena, &controller->engine.identity, error);
+	return configure_aws(controller, &controller->engine, error) &&
+	       make_identity(&controller->arena, &controller->engine.identity, error);
 }
 
 static int drive(struct controller *controller, struct client *client)
@@ -152,7 +177,23 @@ static int drive(struct controller *controller, struct client *client)
 	return code;
 }
 
-static int serve(struct controller *controller)
+static int serve(struct controller *controller, struct client *client)
+{
+	struct error error;
+	int code;
+
+	if (controller->settings.listen[0]) {
+		controller->engine.web = web_start(controller->settings.listen, &error);
+		if (!controller->engine.web)
+			return fail(error.kind == ERROR_INPUT ? EXIT_USAGE : EXIT_UNREACHABLE, &error);
+	}
+	code = drive(controller, client);
+	web_stop(controller->engine.web);
+	log_event(LOG_INFO, "ended", NULL);
+	return code;
+}
+
+static int configure_and_serve(struct controller *controller)
 {
 	struct error error;
 	struct client *client = curl_client_new(USER_AGENT, &error);
@@ -160,19 +201,15 @@ static int serve(struct controller *controller)
 
 	if (!client)
 		return fail(EXIT_UNREACHABLE, &error);
-	if (controller->settings.listen[0]) {
-		controller->engine.web = web_start(controller->settings.listen, &error);
-		if (!controller->engine.web) {
-			curl_client_free(client);
-			return fail(error.kind == ERROR_INPUT ? EXIT_USAGE : EXIT_UNREACHABLE, &error);
-		}
-	}
+	/* Before anything waits: to the first process of a container a signal that is not caught does not come at all. */
 	catch_signals(client);
-	code = drive(controller, client);
+	if (configure(controller, client, &error))
+		code = serve(controller, client);
+	else
+		code = stop_wanted ? EXIT_DONE : fail(EXIT_USAGE, &error);
+	kube_config_done(&controller->kube);
 	woken = NULL;
-	web_stop(controller->engine.web);
 	curl_client_free(client);
-	log_event(LOG_INFO, "ended", NULL);
 	return code;
 }
 
@@ -195,7 +232,7 @@ static int run_controller(int count, const char *const *arguments)
 		code = EXIT_DONE;
 	} else {
 		configure_log(&controller->settings);
-		code = configure(controller, &error) ? serve(controller) : fail(EXIT_USAGE, &error);
+		code = configure_and_serve(controller);
 	}
 	arena_done(&controller->arena);
 	free(controller);

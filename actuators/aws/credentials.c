@@ -3,10 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "aws/shared_files.h"
-#include "base/text.h"
-
-#define WAY_OUT "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile that has keys"
+#define ADVISORY_MS ((int64_t)15 * 60 * 1000)
+#define AGAIN_MS ((int64_t)60 * 1000)
+#define AGAIN_MIN_MS ((int64_t)1000)
 
 const char *aws_env(const struct aws_environment *environment, const char *name)
 {
@@ -15,130 +14,58 @@ const char *aws_env(const struct aws_environment *environment, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/*
- * Keys and tokens are printable and without blanks; anything else was pasted wrongly and would break the header it goes
- * into.
- */
-static bool check_word(const char *what, const char *value, struct error *error)
+void aws_credentials_copy(struct arena *arena, const struct aws_credentials *from, struct aws_credentials *out)
 {
+	*out = *from;
+	out->access_key_id = arena_string(arena, from->access_key_id);
+	out->secret_access_key = arena_string(arena, from->secret_access_key);
+	out->session_token = arena_string(arena, from->session_token);
+	out->source = arena_string(arena, from->source);
+}
+
+bool aws_credentials_check_word(const char *what, const char *value, struct error *error)
+{
+	if (value != NULL && strlen(value) > AWS_CREDENTIALS_WORD_MAX_LENGTH)
+		return error_set(error, ERROR_INPUT, "%s is longer than %d characters: copy it anew, without what is around it",
+		                 what, AWS_CREDENTIALS_WORD_MAX_LENGTH);
 	for (const char *at = value != NULL ? value : ""; *at != '\0'; at++) {
 		if (!isgraph((unsigned char)*at))
-			return error_set(error, ERROR_INPUT, "%s contains a blank, a line break or another unprintable character",
+			return error_set(error, ERROR_INPUT,
+			                 "%s contains a blank, a line break or another character that is not printable ASCII: "
+			                 "copy it anew, without what is around it",
 			                 what);
 	}
 	return true;
 }
 
-static bool from_environment(const struct aws_environment *environment, struct aws_credentials *out,
-                             struct error *error)
+static int64_t smaller(int64_t a, int64_t b)
 {
-	out->access_key_id = aws_env(environment, "AWS_ACCESS_KEY_ID");
-	out->secret_access_key = aws_env(environment, "AWS_SECRET_ACCESS_KEY");
-	out->session_token = aws_env(environment, "AWS_SESSION_TOKEN");
-	out->source = "environment";
-	if (out->access_key_id == NULL)
-		return error_set(error, ERROR_INPUT,
-		                 "AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID is not: set both or none");
-	if (out->secret_access_key == NULL)
-		return error_set(error, ERROR_INPUT,
-		                 "AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY is not: set both or none");
-	return check_word("AWS_ACCESS_KEY_ID", out->access_key_id, error) &&
-	       check_word("AWS_SECRET_ACCESS_KEY", out->secret_access_key, error) &&
-	       check_word("AWS_SESSION_TOKEN", out->session_token, error);
+	return a < b ? a : b;
 }
 
-/*
- * The key by which a profile asks for something that needs a call, or NULL. Such a key counts more than keys beside it
- * only for a role.
- */
-static const char *asks_for_call(const struct profile *profile, bool has_keys)
+static int64_t larger(int64_t a, int64_t b)
 {
-	static const char *const others[] = {
-		"web_identity_token_file", "credential_source", "source_profile",     "sso_session",
-		"sso_start_url",           "login_session",     "credential_process",
-	};
-
-	if (profile_get(profile, "role_arn") != NULL)
-		return "role_arn";
-	for (size_t i = 0; !has_keys && i < sizeof(others) / sizeof(others[0]); i++) {
-		if (profile_get(profile, others[i]) != NULL)
-			return others[i];
-	}
-	return NULL;
+	return a > b ? a : b;
 }
 
-static bool from_profile(struct arena *arena, const struct profile *profile, const char *name,
-                         struct aws_credentials *out, struct error *error)
+int64_t aws_credentials_refresh_in_ms(const struct aws_credentials *credentials, struct wallclock obtained,
+                                      struct wallclock now, uint32_t random)
 {
-	const char *asked;
+	int64_t life_ms = (credentials->expires_at.us - obtained.us) / 1000;
+	int64_t after_ms = larger(life_ms - ADVISORY_MS, life_ms - life_ms / 3);
+	int64_t in_ms;
 
-	out->access_key_id = profile_get(profile, "aws_access_key_id");
-	out->secret_access_key = profile_get(profile, "aws_secret_access_key");
-	out->session_token = profile_get(profile, "aws_session_token");
-	out->source = arena_printf(arena, "profile %s", name);
-	if (out->session_token != NULL && out->session_token[0] == '\0')
-		out->session_token = NULL;
-	asked = asks_for_call(profile, out->access_key_id != NULL);
-	if (asked != NULL)
-		return error_set(error, ERROR_INPUT,
-		                 "AWS profile \"%s\" asks for credentials by %s, which is not supported: %s", name, asked,
-		                 WAY_OUT);
-	if (out->access_key_id == NULL || out->access_key_id[0] == '\0')
-		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" has no aws_access_key_id: %s", name, WAY_OUT);
-	if (out->secret_access_key == NULL || out->secret_access_key[0] == '\0')
-		return error_set(error, ERROR_INPUT, "AWS profile \"%s\" has aws_access_key_id but no aws_secret_access_key",
-		                 name);
-	return check_word(arena_printf(arena, "aws_access_key_id of AWS profile \"%s\"", name), out->access_key_id,
-	                  error) &&
-	       check_word(arena_printf(arena, "aws_secret_access_key of AWS profile \"%s\"", name), out->secret_access_key,
-	                  error) &&
-	       check_word(arena_printf(arena, "aws_session_token of AWS profile \"%s\"", name), out->session_token, error);
+	if (credentials->expires_at.us == 0)
+		return -1;
+	after_ms -= (int64_t)((double)after_ms / 10 * ((double)random / UINT32_MAX));
+	in_ms = after_ms - (now.us - obtained.us) / 1000;
+	if (life_ms <= 0)
+		return AGAIN_MS;
+	/* At least a second: who hands out credentials of no life must not be asked in a loop. */
+	return larger(in_ms > 0 ? in_ms : smaller(AGAIN_MS, life_ms / 3), AGAIN_MIN_MS);
 }
 
-/* A variable that names a source which needs a call, or NULL. */
-static const char *set_of(const struct aws_environment *environment, const char *const *names)
+bool aws_credentials_expired(const struct aws_credentials *credentials, struct wallclock now)
 {
-	for (; *names != NULL; names++) {
-		if (aws_env(environment, *names) != NULL)
-			return *names;
-	}
-	return NULL;
-}
-
-static bool refuse_variable(const char *variable, struct error *error)
-{
-	return error_set(error, ERROR_INPUT, "%s is set, but credentials from there are not supported: %s", variable,
-	                 WAY_OUT);
-}
-
-/* Whether the profile has anything to do with credentials: one with a region alone has not. */
-static bool concerns_credentials(const struct profile *profile)
-{
-	return profile_get(profile, "aws_access_key_id") != NULL || profile_get(profile, "aws_secret_access_key") != NULL ||
-	       asks_for_call(profile, false) != NULL;
-}
-
-bool aws_credentials_load(struct arena *arena, const struct aws_environment *environment, struct aws_credentials *out,
-                          struct error *error)
-{
-	static const char *const web_identity[] = {"AWS_WEB_IDENTITY_TOKEN_FILE", NULL};
-	static const char *const container[] = {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-	                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL};
-	const char *name = shared_files_profile_name(environment);
-	const struct profile *profile = NULL;
-
-	*out = (struct aws_credentials){0};
-	if (aws_env(environment, "AWS_ACCESS_KEY_ID") != NULL || aws_env(environment, "AWS_SECRET_ACCESS_KEY") != NULL)
-		return from_environment(environment, out, error);
-	if (set_of(environment, web_identity) != NULL)
-		return refuse_variable(set_of(environment, web_identity), error);
-	if (!shared_files_profile(arena, environment, &profile, error))
-		return false;
-	if (concerns_credentials(profile))
-		return from_profile(arena, profile, name, out, error);
-	if (set_of(environment, container) != NULL)
-		return refuse_variable(set_of(environment, container), error);
-	if (aws_env(environment, "AWS_PROFILE") != NULL)
-		return from_profile(arena, profile, name, out, error);
-	return error_set(error, ERROR_ABSENT, "there are no AWS credentials: %s", WAY_OUT);
+	return credentials->expires_at.us != 0 && now.us >= credentials->expires_at.us && !credentials->may_outlive;
 }

@@ -11,13 +11,13 @@ static const char *not_empty(const char *string)
 }
 
 /* The element at `path` of a good answer, or NULL with the error. */
-static const struct xml *hear(struct arena *arena, const char *service, const struct http_response *response,
-                              const char *operation, const char *path, struct error *error)
+static const struct xml *hear(struct arena *arena, const struct http_response *response, const char *operation,
+                              const char *path, struct error *error)
 {
 	const struct xml *root;
 	const struct xml *found;
 
-	if (!aws_check(aws_service_find(service), response, error))
+	if (!aws_check(aws_service_find("ec2"), response, error))
 		return NULL;
 	root = xml_parse(arena, response->body, response->body_length, error);
 	if (root == NULL) {
@@ -51,7 +51,7 @@ void ec2_ask_zones(struct arena *arena, struct http_request *out)
 bool ec2_hear_zones(struct arena *arena, const struct http_response *response, struct zones *out, struct error *error)
 {
 	static const char operation[] = "DescribeAvailabilityZones";
-	const struct xml *set = hear(arena, "ec2", response, operation, "availabilityZoneInfo", error);
+	const struct xml *set = hear(arena, response, operation, "availabilityZoneInfo", error);
 
 	if (set == NULL)
 		return false;
@@ -82,7 +82,7 @@ bool ec2_hear_subnets(struct arena *arena, const struct http_response *response,
                       const char **next_token, struct error *error)
 {
 	static const char operation[] = "DescribeSubnets";
-	const struct xml *root = hear(arena, "ec2", response, operation, "", error);
+	const struct xml *root = hear(arena, response, operation, "", error);
 	const struct xml *set = xml_child(root, "subnetSet");
 
 	if (root == NULL)
@@ -103,20 +103,4 @@ bool ec2_hear_subnets(struct arena *arena, const struct http_response *response,
 	}
 	*next_token = not_empty(xml_path_text(root, "nextToken"));
 	return true;
-}
-
-void sts_ask_identity(struct arena *arena, struct http_request *out)
-{
-	struct query query;
-
-	query_begin(&query, arena, aws_service_find("sts"), "GetCallerIdentity", out);
-	query_end(&query);
-}
-
-bool sts_hear_identity(struct arena *arena, const struct http_response *response, const char **account_id,
-                       struct error *error)
-{
-	const struct xml *result = hear(arena, "sts", response, "GetCallerIdentity", "GetCallerIdentityResult", error);
-
-	return result != NULL && take(result, "GetCallerIdentity", "Account", account_id, error);
 }

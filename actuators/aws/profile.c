@@ -1,41 +1,43 @@
 #include "aws/profile.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
 
+/* A file of a mebibyte, all of it lines of a few letters. */
+#define SCRATCH_MAX_BYTES ((size_t)64 * 1024 * 1024)
+
+/* Also a setting below another one, which has neither lines added to it nor anything below. */
 struct property {
 	struct property *next;
 	const char *key;
 	const char *value;
+	struct property *below;
+	char *joined; /* the value, once lines were added to it */
+	size_t joined_bytes;
 };
 
 struct profile {
 	struct property *properties;
 };
 
-/* How much a section counts; of two with the same key the weightier wins, of equals the later. */
-enum weight { WEIGHT_OTHER, WEIGHT_BARE_DEFAULT, WEIGHT_CONFIG, WEIGHT_CREDENTIALS };
-
-struct weighed {
-	struct property property; /* first, so that the list of the profile is made of these */
-	enum weight weight;
-	char *continued;   /* the value, once more lines were added to it */
-	size_t room_bytes; /* of `continued` */
-};
+/* How a section's name begins, and whether it must. */
+enum naming { NAMING_BARE, NAMING_PROFILE, NAMING_SERVICES };
 
 struct reading {
-	struct arena *arena;
-	const char *file; /* "config file" or "credentials file" */
-	bool is_config;
+	struct arena *arena;   /* of what is kept */
+	struct arena *scratch; /* of what is only looked at: other profiles may be many */
+	const char *file;      /* "config file" or "credentials file" */
+	enum naming naming;
 	const char *name;
-	struct profile *profile; /* NULL until the profile is seen */
-	bool in_section;
-	enum weight weight;
-	bool in_property;          /* a continuation may follow */
-	struct weighed *continued; /* NULL: the property is not ours */
+	struct profile *profile;    /* NULL until its section is seen */
+	bool is_prefixed;           /* [profile default] was seen, so that [default] counts no more */
+	bool in_section;            /* of whatever kind */
+	bool is_ours;               /* and it is the one that is read */
+	bool in_property;           /* a continuation may follow */
+	bool is_empty;              /* and it is a setting below the property, as that has no value */
+	struct property *continued; /* NULL: the property is not ours */
 	size_t line;
 };
 
@@ -44,37 +46,26 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct weighed *find(const struct profile *profile, const char *key)
+static struct property *find(struct property *list, const char *key)
 {
-	for (struct property *at = profile != NULL ? profile->properties : NULL; at != NULL; at = at->next) {
-		if (strcasecmp(at->key, key) == 0)
-			return (struct weighed *)at;
-	}
-	return NULL;
+	while (list != NULL && strcasecmp(list->key, key) != 0)
+		list = list->next;
+	return list;
 }
 
 const char *profile_get(const struct profile *profile, const char *key)
 {
-	const struct weighed *found = find(profile, key);
+	const struct property *found = profile != NULL ? find(profile->properties, key) : NULL;
 
-	return found != NULL ? found->property.value : NULL;
+	return found != NULL ? found->value : NULL;
 }
 
-/* What a section's name (between the brackets, trimmed) has to do with our profile. */
-static enum weight weigh_section(const struct reading *reading, const char *title)
+const char *profile_get_below(const struct profile *profile, const char *key, const char *below)
 {
-	static const char prefix[] = "profile";
-	size_t size = sizeof(prefix) - 1;
+	const struct property *above = profile != NULL ? find(profile->properties, key) : NULL;
+	const struct property *found = above != NULL ? find(above->below, below) : NULL;
 
-	if (!reading->is_config)
-		return strcmp(title, reading->name) == 0 ? WEIGHT_CREDENTIALS : WEIGHT_OTHER;
-	if (strcmp(title, "default") == 0)
-		return strcmp(reading->name, "default") == 0 ? WEIGHT_BARE_DEFAULT : WEIGHT_OTHER;
-	if (strncmp(title, prefix, size) != 0 || !blank(title[size]))
-		return WEIGHT_OTHER;
-	for (title += size; blank(*title); title++)
-		;
-	return strcmp(title, reading->name) == 0 ? WEIGHT_CONFIG : WEIGHT_OTHER;
+	return found != NULL ? found->value : NULL;
 }
 
 static bool complain(const struct reading *reading, struct error *error, const char *what)
@@ -82,22 +73,52 @@ static bool complain(const struct reading *reading, struct error *error, const c
 	return error_set(error, ERROR_INPUT, "AWS %s: line %zu: %s", reading->file, reading->line, what);
 }
 
+/* The name behind "profile " or "services ", or NULL when the section does not begin so. */
+static const char *name_behind(const char *title, const char *prefix)
+{
+	if (!text_starts_with(title, prefix) || !blank(title[strlen(prefix)]))
+		return NULL;
+	for (title += strlen(prefix); blank(*title); title++)
+		;
+	return title;
+}
+
+static bool is_our_section(struct reading *reading, const char *title)
+{
+	const char *name = title;
+
+	if (strpbrk(reading->name, " \t\r") != NULL)
+		return false;
+	if (reading->naming == NAMING_SERVICES)
+		return text_equal(name_behind(title, "services"), reading->name);
+	if (reading->naming == NAMING_PROFILE)
+		name = name_behind(title, "profile");
+	if (reading->naming == NAMING_PROFILE && name == NULL)
+		return text_equal(title, "default") && text_equal(reading->name, "default") && !reading->is_prefixed;
+	if (!text_equal(name, reading->name))
+		return false;
+	if (reading->naming == NAMING_PROFILE && !reading->is_prefixed && reading->profile != NULL)
+		reading->profile->properties = NULL;
+	reading->is_prefixed = true;
+	return true;
+}
+
 static bool read_section(struct reading *reading, const char *line, size_t length, struct error *error)
 {
-	const char *end = memchr(line, ']', length);
-	const char *rest;
+	const char *end;
 
+	for (size_t i = 0; i < length; i++) {
+		if (line[i] == '#' || line[i] == ';')
+			length = i;
+	}
+	end = memchr(line, ']', length);
 	if (end == NULL)
 		return complain(reading, error, "a section begins with \"[\" but has no \"]\"");
-	for (rest = end + 1; rest < line + length && blank(*rest); rest++)
-		;
-	if (rest < line + length && *rest != '#' && *rest != ';')
-		return complain(reading, error, "there is something behind the \"]\" of a section");
-	reading->weight = weigh_section(reading, text_trim(reading->arena, line + 1, (size_t)(end - line - 1)));
 	reading->in_section = true;
+	reading->is_ours = is_our_section(reading, text_trim(reading->scratch, line + 1, (size_t)(end - line - 1)));
 	reading->in_property = false;
 	reading->continued = NULL;
-	if (reading->weight != WEIGHT_OTHER && reading->profile == NULL)
+	if (reading->is_ours && reading->profile == NULL)
 		reading->profile = ARENA_NEW(reading->arena, struct profile);
 	return true;
 }
@@ -112,28 +133,32 @@ static size_t length_without_comment(const char *line, size_t length)
 	return length;
 }
 
-static void keep_property(struct reading *reading, const char *key, const char *value)
+/* The last one counts, as in the SDKs. */
+static struct property *keep(struct arena *arena, struct property **list, const char *key, const char *value)
 {
-	struct weighed *found = find(reading->profile, key);
+	struct property *found = find(*list, key);
 
-	if (found != NULL && found->weight > reading->weight)
-		return;
 	if (found == NULL) {
-		found = ARENA_NEW(reading->arena, struct weighed);
-		found->property.key = key;
-		found->property.next = reading->profile->properties;
-		reading->profile->properties = &found->property;
+		found = ARENA_NEW(arena, struct property);
+		found->next = *list;
+		*list = found;
 	}
-	found->property.value = value;
-	found->room_bytes = 0;
-	found->weight = reading->weight;
-	reading->continued = found;
+	*found =
+		(struct property){.next = found->next, .key = arena_string(arena, key), .value = arena_string(arena, value)};
+	return found;
+}
+
+/* Keys are single words; what is none is left out, as the SDKs do. */
+static bool is_key(const char *key)
+{
+	return strpbrk(key, " \t\r[]\"'") == NULL;
 }
 
 static bool read_property(struct reading *reading, const char *line, size_t length, struct error *error)
 {
 	const char *equals;
-	char *key;
+	const char *value;
+	const char *key;
 
 	length = length_without_comment(line, length);
 	equals = memchr(line, '=', length);
@@ -141,41 +166,54 @@ static bool read_property(struct reading *reading, const char *line, size_t leng
 		return complain(reading, error, "neither a section nor \"key = value\"");
 	if (!reading->in_section)
 		return complain(reading, error, "\"key = value\" before the first section");
-	key = text_trim(reading->arena, line, (size_t)(equals - line));
+	key = text_trim(reading->scratch, line, (size_t)(equals - line));
 	if (key[0] == '\0')
 		return complain(reading, error, "there is no key before the \"=\"");
+	value = text_trim(reading->scratch, equals + 1, (size_t)(line + length - equals - 1));
 	reading->in_property = true;
+	reading->is_empty = value[0] == '\0';
 	reading->continued = NULL;
-	if (reading->weight != WEIGHT_OTHER)
-		keep_property(reading, key, text_trim(reading->arena, equals + 1, (size_t)(line + length - equals - 1)));
+	if (reading->is_ours && is_key(key))
+		reading->continued = keep(reading->arena, &reading->profile->properties, key, value);
 	return true;
 }
 
-static void continue_value(struct arena *arena, struct weighed *weighed, const char *more)
+static void continue_value(struct arena *arena, struct property *property, const char *more)
 {
-	size_t length = strlen(weighed->property.value);
+	size_t length = strlen(property->value);
 	size_t more_length = strlen(more);
-	char *value = weighed->continued;
+	char *value = property->joined;
 
-	if (length + more_length + 2 > weighed->room_bytes) {
-		weighed->room_bytes = 2 * (length + more_length + 2);
-		value = arena_alloc(arena, weighed->room_bytes);
-		memcpy(value, weighed->property.value, length);
+	if (length + more_length + 2 > property->joined_bytes) {
+		property->joined_bytes = 2 * (length + more_length + 2);
+		value = arena_alloc(arena, property->joined_bytes);
+		memcpy(value, property->value, length);
 	}
 	value[length] = '\n';
 	memcpy(value + length + 1, more, more_length + 1);
-	weighed->continued = value;
-	weighed->property.value = value;
+	property->joined = value;
+	property->value = value;
 }
 
 static bool read_continuation(struct reading *reading, const char *line, size_t length, struct error *error)
 {
-	const char *more = text_trim(reading->arena, line, length);
+	const char *more = text_trim(reading->scratch, line, length);
+	const char *equals = strchr(more, '=');
+	const char *key;
 
 	if (!reading->in_property)
 		return complain(reading, error, "an indented line continues a property, but there is none before it");
-	if (reading->continued != NULL)
-		continue_value(reading->arena, reading->continued, more);
+	if (reading->is_empty && (equals == NULL || equals == more))
+		return complain(reading, error, "an indented line below \"key =\" must be \"key = value\" itself");
+	if (reading->continued == NULL)
+		return true;
+	continue_value(reading->arena, reading->continued, more);
+	if (!reading->is_empty)
+		return true;
+	key = text_trim(reading->scratch, more, (size_t)(equals - more));
+	if (is_key(key))
+		keep(reading->arena, &reading->continued->below, key,
+		     text_trim(reading->scratch, equals + 1, strlen(equals + 1)));
 	return true;
 }
 
@@ -196,12 +234,8 @@ static bool read_line(struct reading *reading, const char *line, size_t length, 
 	return read_property(reading, line, length, error);
 }
 
-static bool read_file_text(struct reading *reading, const char *text, struct error *error)
+static bool read_lines(struct reading *reading, const char *text, struct error *error)
 {
-	if (text == NULL)
-		return true;
-	if (text_starts_with(text, "\xef\xbb\xbf"))
-		text += 3;
 	for (reading->line = 1; *text != '\0'; reading->line++) {
 		size_t length = strcspn(text, "\n");
 
@@ -212,11 +246,28 @@ static bool read_file_text(struct reading *reading, const char *text, struct err
 	return true;
 }
 
+static bool read_file_text(struct reading *reading, const char *text, struct error *error)
+{
+	struct arena scratch;
+	bool good;
+
+	if (text == NULL)
+		return true;
+	if (text_starts_with(text, "\xef\xbb\xbf"))
+		text += 3;
+	arena_init(&scratch, "shared file", SCRATCH_MAX_BYTES);
+	reading->scratch = &scratch;
+	good = read_lines(reading, text, error);
+	reading->scratch = NULL;
+	arena_done(&scratch);
+	return good;
+}
+
 bool profile_parse(struct arena *arena, const char *config_text, const char *credentials_text, const char *name,
                    const struct profile **out, struct error *error)
 {
-	struct reading config = {.arena = arena, .file = "config file", .is_config = true, .name = name};
-	struct reading credentials = {.arena = arena, .file = "credentials file", .name = name};
+	struct reading config = {.arena = arena, .file = "config file", .naming = NAMING_PROFILE, .name = name};
+	struct reading credentials = {.arena = arena, .file = "credentials file", .naming = NAMING_BARE, .name = name};
 
 	if (!read_file_text(&config, config_text, error))
 		return false;
@@ -224,5 +275,16 @@ bool profile_parse(struct arena *arena, const char *config_text, const char *cre
 	if (!read_file_text(&credentials, credentials_text, error))
 		return false;
 	*out = credentials.profile;
+	return true;
+}
+
+bool profile_parse_services(struct arena *arena, const char *config_text, const char *name, const struct profile **out,
+                            struct error *error)
+{
+	struct reading config = {.arena = arena, .file = "config file", .naming = NAMING_SERVICES, .name = name};
+
+	if (!read_file_text(&config, config_text, error))
+		return false;
+	*out = config.profile;
 	return true;
 }

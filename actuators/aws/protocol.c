@@ -2,7 +2,9 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 #include "aws/xml.h"
 
@@ -36,11 +38,14 @@ static const struct {
 	{"ExpiredToken", ERROR_EXPIRED},
 	{"ExpiredTokenException", ERROR_EXPIRED},
 	{"RequestExpired", ERROR_EXPIRED},
-	{"AuthFailure", ERROR_DENIED},
+	{"TokenRefreshRequired", ERROR_EXPIRED},
+	{"AuthFailure", ERROR_EXPIRED},
+	{"IDPRejectedClaim", ERROR_DENIED},
 	{"IncompleteSignature", ERROR_DENIED},
 	{"IncompleteSignatureException", ERROR_DENIED},
-	{"InvalidAccessKeyId", ERROR_DENIED},
-	{"InvalidClientTokenId", ERROR_DENIED},
+	{"InvalidAccessKeyId", ERROR_EXPIRED},
+	{"InvalidClientTokenId", ERROR_EXPIRED},
+	{"InvalidIdentityToken", ERROR_DENIED},
 	{"InvalidSignatureException", ERROR_DENIED},
 	{"MissingAuthenticationToken", ERROR_DENIED},
 	{"MissingAuthenticationTokenException", ERROR_DENIED},
@@ -50,7 +55,7 @@ static const struct {
 	{"RequestTimeTooSkewed", ERROR_DENIED},
 	{"SignatureDoesNotMatch", ERROR_DENIED},
 	{"UnauthorizedOperation", ERROR_DENIED},
-	{"UnrecognizedClientException", ERROR_DENIED},
+	{"UnrecognizedClientException", ERROR_EXPIRED},
 	{"ResourceContention", ERROR_BUSY},
 	{"ResourceContentionFault", ERROR_BUSY},
 	{"ResourceInUse", ERROR_BUSY},
@@ -59,12 +64,14 @@ static const struct {
 	{"ScalingActivityInProgress", ERROR_BUSY},
 	{"ScalingActivityInProgressFault", ERROR_BUSY},
 	{"ResourceConflictException", ERROR_BUSY},
+	{"ReplicatedWriteConflictException", ERROR_BUSY},
 	{"ResourceNotFoundException", ERROR_ABSENT},
 	{"ClusterNotFoundException", ERROR_ABSENT},
 	{"ServiceNotActiveException", ERROR_ABSENT},
 	{"ServiceNotFoundException", ERROR_ABSENT},
 	{"ConditionalCheckFailedException", ERROR_CONFLICT},
 	{"PreconditionFailedException", ERROR_CONFLICT},
+	{"IDPCommunicationError", ERROR_SERVER},
 	{"InternalError", ERROR_SERVER},
 	{"InternalFailure", ERROR_SERVER},
 	{"InternalServerError", ERROR_SERVER},
@@ -74,6 +81,23 @@ static const struct {
 	{"ServiceUnavailable", ERROR_SERVER},
 	{"Unavailable", ERROR_SERVER},
 };
+
+/*
+ * What a clock that is off may be behind. Some are said of a wrong key or signature too: only the Date of the answer
+ * tells. Source: SDKs and tools reference, clock skew.
+ */
+static const char *const skew_codes[] = {
+	"AuthFailure",
+	"InvalidSignatureException",
+	"RequestExpired",
+	"RequestInTheFuture",
+	"RequestTimeTooSkewed",
+	"SignatureDoesNotMatch",
+	NULL,
+};
+
+/* By which of these a service says which request it was; something in between has none of them. */
+static const char *const request_id_headers[] = {"x-amzn-requestid", "x-amz-request-id", "x-amzn-request-id", NULL};
 
 void query_begin(struct query *query, struct arena *arena, const struct aws_service *service, const char *operation,
                  struct http_request *out)
@@ -198,6 +222,32 @@ static void read_json(struct arena *arena, const struct http_response *response,
 		out->not_what = "JSON error";
 }
 
+bool aws_is_skew(const struct error *error)
+{
+	for (size_t i = 0; skew_codes[i] != NULL; i++) {
+		if (strcmp(error->code, skew_codes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *header_request_id(const struct http_response *response)
+{
+	const char *id = NULL;
+
+	for (size_t i = 0; request_id_headers[i] != NULL && (id == NULL || id[0] == '\0'); i++)
+		id = http_header(&response->headers, request_id_headers[i]);
+	return first_of(id, NULL);
+}
+
+bool aws_server_time(const struct http_response *response, struct wallclock *out)
+{
+	/* An answer out of a cache has the date of its making. */
+	if (header_request_id(response) == NULL || http_header(&response->headers, "Age") != NULL)
+		return false;
+	return wallclock_parse_http(http_header(&response->headers, "Date"), out);
+}
+
 static bool is_clock_complaint(const struct complaint *complaint)
 {
 	const char *message = complaint->message != NULL ? complaint->message : "";
@@ -255,9 +305,12 @@ static const char *one_line(struct arena *arena, const char *message, size_t len
 
 	if (secret != NULL)
 		*secret = '\0';
-	for (char *at = line; *at != '\0'; at++) {
-		if (iscntrl((unsigned char)*at))
-			*at = ' ';
+	for (char *at = line; *at != '\0';) {
+		size_t size = text_utf8(at, strlen(at));
+
+		if (size == 0 || iscntrl((unsigned char)*at))
+			*at = size == 0 ? '?' : ' ';
+		at += size == 0 ? 1 : size;
 	}
 	return text_trim(arena, line, strlen(line));
 }
@@ -293,14 +346,41 @@ static void keep_word(char *field, size_t size_bytes, const char *word)
 	field[length] = '\0';
 }
 
+/* "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT", by the clock of who says it. */
+static int64_t until_date_ms(const struct http_response *response)
+{
+	struct wallclock now;
+	struct wallclock then;
+
+	if (!wallclock_parse_http(http_header(&response->headers, "Date"), &now) ||
+	    !wallclock_parse_http(http_header(&response->headers, "Retry-After"), &then) || then.us <= now.us)
+		return 0;
+	return (then.us - now.us) / 1000;
+}
+
 static int32_t retry_after_ms(const struct http_response *response)
 {
 	const char *hint = http_header(&response->headers, "x-amz-retry-after");
 	long long ms = 0;
 
-	if (hint != NULL && text_parse_integer(hint, 0, RETRY_AFTER_MAX_MS, &ms))
-		return (int32_t)ms;
-	return http_retry_after_ms(response);
+	if (hint == NULL || !text_parse_integer(hint, 0, LLONG_MAX, &ms))
+		ms = http_retry_after_ms(response);
+	if (ms == 0)
+		ms = until_date_ms(response);
+	return (int32_t)(ms < RETRY_AFTER_MAX_MS ? ms : RETRY_AFTER_MAX_MS);
+}
+
+/* We ask for no encoding, so that nobody has to unpack what may become any size. */
+static bool check_encoding(const struct aws_service *service, const struct http_response *response, struct error *error)
+{
+	const char *encoding = http_header(&response->headers, "Content-Encoding");
+
+	if (encoding == NULL || encoding[0] == '\0' || strcasecmp(encoding, "identity") == 0)
+		return true;
+	error_set(error, ERROR_MALFORMED, "%s answered %d in the encoding \"%.32s\", which was not asked for",
+	          service->name, response->status, encoding);
+	error->http_status = response->status;
+	return false;
 }
 
 bool aws_check(const struct aws_service *service, const struct http_response *response, struct error *error)
@@ -314,7 +394,7 @@ bool aws_check(const struct aws_service *service, const struct http_response *re
 		return false;
 	}
 	if (response->status >= 200 && response->status < 300)
-		return true;
+		return check_encoding(service, response, error);
 	if (response->status == 0)
 		return error_set(error, ERROR_UNREACHABLE, "%s gave no answer", service->name);
 	arena_init(&arena, "error answer", 64 * 1024 * 1024);
@@ -329,8 +409,7 @@ bool aws_check(const struct aws_service *service, const struct http_response *re
 	error->retry_after_ms = retry_after_ms(response);
 	keep_word(error->code, sizeof(error->code), complaint.code);
 	keep_word(error->request_id, sizeof(error->request_id),
-	          first_of(complaint.request_id, first_of(http_header(&response->headers, "x-amzn-requestid"),
-	                                                  http_header(&response->headers, "x-amz-request-id"))));
+	          first_of(complaint.request_id, header_request_id(response)));
 	arena_done(&arena);
 	return false;
 }

@@ -1,9 +1,12 @@
 #include "aws/shared_files.h"
 
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/text.h"
 
 #define FILE_MAX_BYTES (1024 * 1024)
+#define SCRATCH_MAX_BYTES ((size_t)4 * 1024 * 1024)
 
 const char *shared_files_profile_name(const struct aws_environment *environment)
 {
@@ -37,26 +40,81 @@ static bool read_shared(struct arena *arena, const struct aws_environment *envir
 	if (path == NULL || file_read(arena, path, FILE_MAX_BYTES, out, &length, &failure))
 		return true;
 	*out = NULL;
-	if (failure.kind == ERROR_ABSENT && named == NULL)
+	/* In a folder that is closed to us there is nothing for us, as in one that is not there. */
+	if (named == NULL && (failure.kind == ERROR_ABSENT || access(path, F_OK) != 0))
 		return true;
 	*error = failure;
 	error->kind = ERROR_INPUT;
 	return named != NULL ? error_wrap(error, "%s", variable) : error_wrap(error, "AWS shared files");
 }
 
+static bool read_config(struct arena *arena, const struct aws_environment *environment, char **out, struct error *error)
+{
+	return read_shared(arena, environment, "AWS_CONFIG_FILE", ".aws/config", out, error);
+}
+
+bool shared_files_other_profile(struct arena *arena, const struct aws_environment *environment, const char *name,
+                                const struct profile **out, struct error *error)
+{
+	struct arena scratch; /* the files go again at once: they are read often, and the arena may stay for good */
+	char *config = NULL;
+	char *credentials = NULL;
+	bool good;
+
+	arena_init(&scratch, "shared files", SCRATCH_MAX_BYTES);
+	good = read_config(&scratch, environment, &config, error) &&
+	       read_shared(&scratch, environment, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", &credentials, error) &&
+	       profile_parse(arena, config, credentials, name, out, error);
+	arena_done(&scratch);
+	return good;
+}
+
 bool shared_files_profile(struct arena *arena, const struct aws_environment *environment, const struct profile **out,
                           struct error *error)
 {
 	const char *name = shared_files_profile_name(environment);
-	char *config = NULL;
-	char *credentials = NULL;
 
-	if (!read_shared(arena, environment, "AWS_CONFIG_FILE", ".aws/config", &config, error) ||
-	    !read_shared(arena, environment, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", &credentials, error))
-		return false;
-	if (!profile_parse(arena, config, credentials, name, out, error))
+	if (!shared_files_other_profile(arena, environment, name, out, error))
 		return false;
 	if (*out == NULL && aws_env(environment, "AWS_PROFILE") != NULL)
-		return error_set(error, ERROR_INPUT, "AWS_PROFILE is \"%s\", but neither shared file has that profile", name);
+		return error_set(error, ERROR_INPUT,
+		                 "AWS_PROFILE is \"%s\", but neither shared file has that profile: write [profile %s] into the "
+		                 "config file (AWS_CONFIG_FILE), or unset it",
+		                 name, name);
+	return true;
+}
+
+static bool read_services(struct arena *arena, const struct aws_environment *environment, const char *name,
+                          const struct profile **out, struct error *error)
+{
+	struct arena scratch;
+	char *config = NULL;
+	bool good;
+
+	arena_init(&scratch, "config file", SCRATCH_MAX_BYTES);
+	good =
+		read_config(&scratch, environment, &config, error) && profile_parse_services(arena, config, name, out, error);
+	arena_done(&scratch);
+	return good;
+}
+
+bool shared_files_services(struct arena *arena, const struct aws_environment *environment, const struct profile **out,
+                           struct error *error)
+{
+	const struct profile *profile = NULL;
+	const char *name;
+
+	*out = NULL;
+	if (!shared_files_profile(arena, environment, &profile, error))
+		return false;
+	name = profile_get(profile, "services");
+	if (name == NULL || name[0] == '\0')
+		return true;
+	if (!read_services(arena, environment, name, out, error))
+		return false;
+	if (*out == NULL)
+		return error_set(error, ERROR_INPUT,
+		                 "services of AWS profile \"%s\" is \"%s\", but the config file has no section [services %s]",
+		                 shared_files_profile_name(environment), name, name);
 	return true;
 }

@@ -172,25 +172,32 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The byte that `wire` begins with; *size gets how much of it that takes. */
+static char decoded(const char *wire, size_t length, size_t *size)
+{
+	int high = wire[0] == '%' && length > 2 ? hex_value(wire[1]) : -1;
+	int low = high >= 0 ? hex_value(wire[2]) : -1;
+
+	*size = low >= 0 ? 3 : 1;
+	return low >= 0 ? (char)(high * 16 + low) : wire[0];
+}
+
 /* Decoded and encoded again, so that every spelling of a byte becomes the canonical one. */
 static const char *recoded(struct arena *arena, const char *wire, size_t length)
 {
-	char *plain = arena_alloc(arena, length + 1);
-	size_t used = 0;
+	struct text text;
+	size_t size;
 
-	for (size_t i = 0; i < length; i++) {
-		int high = wire[i] == '%' && i + 2 < length ? hex_value(wire[i + 1]) : -1;
-		int low = high >= 0 ? hex_value(wire[i + 2]) : -1;
+	text_init(&text, 3 * length);
+	for (size_t i = 0; i < length; i += size) {
+		char byte[2] = {decoded(wire + i, length - i, &size), '\0'};
 
-		if (low >= 0) {
-			plain[used++] = (char)(high * 16 + low);
-			i += 2;
-		} else {
-			plain[used++] = wire[i];
-		}
+		if (byte[0] == '\0')
+			text_append(&text, "%00");
+		else
+			text_append_percent(&text, byte);
 	}
-	plain[used] = '\0';
-	return text_percent(arena, plain);
+	return text_take(&text, arena);
 }
 
 static size_t count_parts(const char *query)

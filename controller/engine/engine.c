@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "evacuation.h"
 #include "inquiry.h"
 #include "state.h"
@@ -25,7 +26,10 @@ struct instant engine_now(const struct engine *engine)
 
 struct wallclock engine_wall(const struct engine *engine)
 {
-	return engine->client->wall(engine->client);
+	struct wallclock wall = engine->client->wall(engine->client);
+
+	wall.us += engine->clock_offset_us;
+	return wall;
 }
 
 uint32_t engine_random(struct engine *engine)
@@ -54,30 +58,10 @@ bool engine_wrote(const struct engine *engine, const char *attempt)
 
 struct wallclock engine_acting_since(const struct engine *engine)
 {
-	return engine->acting_since;
-}
+	int64_t age_ms = instant_between_ms(engine->acting_since, engine_now(engine));
 
-bool engine_load_credentials(struct engine *engine)
-{
-	struct arena fresh;
-	struct aws_credentials credentials = {0};
-
-	arena_init(&fresh, "credentials", 4u << 20);
-	engine->credentials_due = instant_after(engine_now(engine), CREDENTIALS_RETRY_MS);
-	if (!aws_credentials_load(&fresh, engine->settings->environment, &credentials, &engine->credentials_error)) {
-		arena_done(&fresh);
-		if (!engine->have_credentials)
-			log_event(LOG_WARN, "no AWS credentials", "error", engine->credentials_error.message, NULL);
-		return false;
-	}
-	arena_done(&engine->credentials_arena);
-	engine->credentials_arena = fresh;
-	engine->credentials = credentials;
-	if (!engine->have_credentials)
-		log_event(LOG_INFO, "AWS credentials found", "source", credentials.source, NULL);
-	engine->have_credentials = true;
-	engine->moved = true;
-	return true;
+	/* By the clock as it is now: what was on it then may have been wrong (clock.h). */
+	return wallclock_after_ms(engine_wall(engine), -age_ms);
 }
 
 /* The lease. */
@@ -118,6 +102,9 @@ static void lease_turn(struct engine *engine)
 		if (lease_ask(&engine->lease, now, engine_wall(engine), engine_random(engine), &exchange->arena,
 		              &exchange->ask.request)) {
 			exchange->ask.request.fresh_connection = engine->lease_fresh;
+			exchange->ask.request.apart = true;
+			if (engine->lease.leading) /* not after a pause in which somebody else may have taken it */
+				exchange->ask.request.not_after = lease_until(&engine->lease);
 			engine->lease_exchange = exchange;
 			exchange_queue(engine, exchange);
 		} else {
@@ -126,7 +113,7 @@ static void lease_turn(struct engine *engine)
 	}
 	leading = lease_valid(&engine->lease, now);
 	if (leading && !engine->was_leading) {
-		engine->acting_since = engine_wall(engine);
+		engine->acting_since = engine_now(engine);
 		log_event(LOG_INFO, "this replica leads", "identity", engine->settings->identity, NULL);
 	}
 	engine->was_leading = leading;
@@ -138,12 +125,6 @@ static void lease_turn(struct engine *engine)
 }
 
 /* Turning. */
-
-static void credentials_turn(struct engine *engine)
-{
-	if (!engine->have_credentials && instant_reached(engine->credentials_due, engine_now(engine)))
-		engine_load_credentials(engine);
-}
 
 static void evacuations_turn(struct engine *engine)
 {
@@ -177,6 +158,7 @@ static void stop_turn(struct engine *engine)
 	exchange = lease_exchange(engine);
 	if (patient && engine->settings->leader_elect &&
 	    lease_ask_release(&engine->lease, engine_wall(engine), &exchange->arena, &exchange->ask.request)) {
+		exchange->ask.request.apart = true;
 		engine->lease_exchange = exchange;
 		exchange_queue(engine, exchange);
 		return;
@@ -194,9 +176,11 @@ static void turn(struct engine *engine)
 			exchange_dispatch_urgent(engine);
 			return;
 		}
+		yield_turn(engine);
 		lease_turn(engine);
 		cluster_turn(engine);
-		credentials_turn(engine);
+		identity_turn(engine);
+		login_turn(engine);
 		evacuations_turn(engine);
 		if (!exchange_dispatch(engine) && !engine->moved)
 			return;
@@ -218,6 +202,10 @@ static void gauge_phases(struct engine *engine)
 			metric_add(engine->metrics, METRIC_CHANGES, 1, evacuation->manifest.name, item->change.kind,
 			           item_state_name(item->state), NULL);
 	}
+	metric_clear(engine->metrics, METRIC_CREDENTIALS_EXPIRY);
+	if (engine->identity.have && engine->identity.credentials.expires_at.us)
+		metric_set(engine->metrics, METRIC_CREDENTIALS_EXPIRY,
+		           (double)(engine->identity.credentials.expires_at.us - engine_wall(engine).us) / 1e6, NULL);
 	metric_set(engine->metrics, METRIC_LEADER, engine_may_act(engine) ? 1 : 0, NULL);
 }
 
@@ -264,8 +252,9 @@ static struct instant next_due(struct engine *engine)
 	due = cluster_due(engine, due);
 	if (engine->settings->leader_elect && !engine->lease_exchange)
 		due = instant_earlier(due, engine->lease.due);
-	if (!engine->have_credentials)
-		due = instant_earlier(due, engine->credentials_due);
+	due = identity_due(engine, due);
+	due = login_due(engine, due);
+	due = yield_due(engine, due);
 	if (engine_may_act(engine))
 		for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
 			due = evacuation_due(evacuation, due);
@@ -281,6 +270,7 @@ bool engine_step(struct engine *engine)
 	if (engine->ended)
 		return false;
 	engine->client->wait(engine->client, next_due(engine), &event);
+	clock_watch(engine);
 	if (event.what == CLIENT_FINISHED || event.what == CLIENT_CHUNK)
 		exchange_happened(engine, &event);
 	return !engine->ended;
@@ -296,9 +286,11 @@ struct engine *engine_new(const struct engine_settings *settings, struct client 
 	engine->settings = settings;
 	engine->client = client;
 	arena_init(&engine->arena, "engine", 16u << 20);
-	arena_init(&engine->credentials_arena, "credentials", 4u << 20);
+	identity_init(&engine->identity);
+	window_init(&engine->kube_window, KUBE_IN_FLIGHT_MAX);
+	engine->aws_tls.ca_file = settings->aws_ca_file;
 	engine->metrics = metrics_new();
-	engine->acting_since = engine_wall(engine);
+	engine->acting_since = engine_now(engine);
 	lease_init(&engine->lease, settings->lease_namespace, LEASE_NAME, settings->identity, engine_now(engine));
 	cluster_init(engine);
 	return engine;
@@ -317,7 +309,7 @@ void engine_free(struct engine *engine)
 	cluster_done(engine);
 	budgets_done(&engine->budgets);
 	metrics_free(engine->metrics);
-	arena_done(&engine->credentials_arena);
+	identity_done(&engine->identity);
 	arena_done(&engine->arena);
 	free(engine);
 }

@@ -259,12 +259,10 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 		evacuation->status_due,
 		evacuation->finalizer_due,
 		evacuation->registration_due,
+		evacuation->items.retry_due, /* where nothing may be begun yet it waits for what else is due */
 		evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
-	struct instant retry = evacuation->items.retry_due;
 
-	if (retry.ms)
-		due = instant_earlier(due, retry);
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
 		if (evacuation->items.lanes[lane].considered.first &&
 		    !instant_reached(evacuation->items.lanes[lane].begin_due, now))

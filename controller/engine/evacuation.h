@@ -64,6 +64,9 @@ struct evacuation {
 
 	enum phase phase;
 	enum phase told_phase; /* last told by an event */
+	struct instant phase_told_at;
+	struct instant phases_since; /* since when phases_told counts */
+	int phases_told;
 	struct stall stall;
 	struct stall told_stall;
 	struct wallclock started_at;

@@ -6,18 +6,16 @@
 #include <string.h>
 
 #include "aws/protocol.h"
-#include "aws/sigv4.h"
+#include "clock.h"
 #include "inquiry.h"
 #include "item.h"
 #include "journal/dynamodb.h"
 #include "kube/objects.h"
-#include "requeue.h"
+#include "prepare.h"
+#include "repeat.h"
 #include "state.h"
 
 #define EXCHANGE_ARENA_MAX (256u << 20)
-#define AWS_DEADLINE_MS 20000
-#define KUBE_DEADLINE_MS 10000
-#define RESPONSE_MAX (16u << 20)
 
 struct exchange *exchange_new(struct engine *engine, exchange_hear hear, void *self)
 {
@@ -120,10 +118,18 @@ void exchange_queue(struct engine *engine, struct exchange *exchange)
 	engine->moved = true;
 }
 
+static void count_flight(struct engine *engine, const struct exchange *exchange, size_t by)
+{
+	if (counts_for_kube(exchange))
+		engine->kube_in_flight += by;
+	if (exchange->ask.place)
+		engine->signed_in_flight += by;
+}
+
 static void leave_flight(struct engine *engine, struct exchange *exchange)
 {
-	if (exchange->state == EXCHANGE_IN_FLIGHT && counts_for_kube(exchange))
-		engine->kube_in_flight--;
+	if (exchange->state == EXCHANGE_IN_FLIGHT)
+		count_flight(engine, exchange, (size_t)-1);
 }
 
 void exchange_cancel(struct engine *engine, struct exchange *exchange)
@@ -171,50 +177,6 @@ static void tell_error(struct engine *engine, struct exchange *exchange, const s
 
 /* Sending. */
 
-static void prepare_kube(struct engine *engine, struct exchange *exchange)
-{
-	struct kube_config *config = engine->settings->kube;
-	struct http_request *request = &exchange->ask.request;
-	struct error ignored; /* the old token stays in use */
-
-	kube_config_refresh_token(config, engine_now(engine), false, &ignored);
-	request->url = arena_printf(&exchange->arena, "%s%s%s%s", config->base_url, request->path,
-	                            request->query ? "?" : "", request->query ? request->query : "");
-	request->tls = &config->tls;
-	if (request->deadline_ms == 0)
-		request->deadline_ms = KUBE_DEADLINE_MS;
-	if (config->token[0] && text_starts_with(config->base_url, "https://"))
-		http_set_header(&request->headers, &exchange->arena, "Authorization",
-		                arena_printf(&exchange->arena, "Bearer %s", config->token));
-}
-
-static void prepare_aws(struct engine *engine, struct exchange *exchange, const struct aws_service *service)
-{
-	const struct aws_endpoint *endpoint = place_endpoint(exchange->ask.place, service);
-	struct http_request *request = &exchange->ask.request;
-	struct sigv4_scope scope = {
-		.credentials = &engine->credentials,
-		.region = endpoint->signing_region,
-		.signing_name = service->signing_name,
-		.at = engine_wall(engine),
-	};
-
-	request->url = aws_endpoint_url(&exchange->arena, endpoint, request);
-	if (request->deadline_ms == 0)
-		request->deadline_ms = AWS_DEADLINE_MS;
-	exchange->signed_at = scope.at;
-	sigv4_sign(&exchange->arena, &scope, endpoint->host, request);
-}
-
-static void render_journal(struct engine *engine, struct exchange *exchange)
-{
-	exchange->ask.request = (struct http_request){0};
-	if (exchange->reading)
-		dynamodb_ask_read(&exchange->arena, engine->settings->table, &exchange->ask.call, &exchange->ask.request);
-	else
-		dynamodb_ask_call(&exchange->arena, engine->settings->table, &exchange->ask.call, &exchange->ask.request);
-}
-
 /* Can its credentials, table, lease and quota let it go now? Otherwise it stays queued, perhaps with a later time. */
 static bool may_go(struct engine *engine, struct exchange *exchange, struct instant now)
 {
@@ -222,9 +184,13 @@ static bool may_go(struct engine *engine, struct exchange *exchange, struct inst
 
 	if (ask->effect && !engine_may_act(engine))
 		return false;
+	if (ask->what == ASK_DIRECT || ask->what == ASK_PROGRAM)
+		return true;
+	if (repeat_is_held(engine, exchange, now))
+		return false;
 	if (!ask->place)
-		return ask->urgent || engine->kube_in_flight < KUBE_IN_FLIGHT_MAX;
-	if (!engine->have_credentials)
+		return login_may_go(engine) && (ask->urgent || engine->kube_in_flight < engine->kube_window.now);
+	if (!identity_may_sign(engine) || (identity_on_trial(engine) && engine->signed_in_flight > 0))
 		return false;
 	if (ask->what == ASK_JOURNAL && !ask->place->table_ready)
 		return false;
@@ -236,17 +202,19 @@ static bool may_go(struct engine *engine, struct exchange *exchange, struct inst
 	return true;
 }
 
+static uint64_t submit(struct engine *engine, struct exchange *exchange)
+{
+	struct client *client = engine->client;
+
+	if (exchange->ask.what == ASK_PROGRAM)
+		return client->run(client, &exchange->arena, &exchange->ask.program, exchange);
+	return client->submit(client, &exchange->arena, &exchange->ask.request, exchange);
+}
+
 static void send(struct engine *engine, struct exchange *exchange, struct instant now)
 {
-	struct http_request *request = &exchange->ask.request;
-	const struct aws_service *service = aws_service_find(request->service);
-
-	if (service)
-		prepare_aws(engine, exchange, service);
-	else
-		prepare_kube(engine, exchange);
-	if (request->max_response_bytes == 0)
-		request->max_response_bytes = RESPONSE_MAX;
+	if (exchange->ask.what != ASK_PROGRAM)
+		prepare_request(engine, exchange);
 	/* A lease may have run out while the request was being made: sign, then check, then send. */
 	if (exchange->ask.effect && !engine_may_act(engine))
 		return;
@@ -254,9 +222,8 @@ static void send(struct engine *engine, struct exchange *exchange, struct instan
 	exchange->attempts++;
 	exchange->sent_at = now;
 	exchange->state = EXCHANGE_IN_FLIGHT;
-	if (counts_for_kube(exchange))
-		engine->kube_in_flight++;
-	exchange->call = engine->client->submit(engine->client, &exchange->arena, request, exchange);
+	count_flight(engine, exchange, 1);
+	exchange->call = submit(engine, exchange);
 }
 
 static bool try_to_send(struct engine *engine, struct exchange *exchange, struct instant now)
@@ -271,7 +238,7 @@ static bool try_to_send(struct engine *engine, struct exchange *exchange, struct
 		return true;
 	}
 	if (ask->what == ASK_JOURNAL && !exchange->ask.request.service)
-		render_journal(engine, exchange);
+		prepare_journal(engine, exchange);
 	if (!may_go(engine, exchange, now))
 		return false;
 	send(engine, exchange, now);
@@ -326,6 +293,8 @@ static bool dispatch_one(struct engine *engine, struct exchange *exchange, struc
 		return true;
 	case ASK_HTTP:
 	case ASK_JOURNAL:
+	case ASK_DIRECT:
+	case ASK_PROGRAM:
 		return try_to_send(engine, exchange, now);
 	}
 	return false;
@@ -341,7 +310,7 @@ static bool dispatch_line(struct engine *engine, struct ready_line *line, struct
 		struct exchange *next = exchange->ready_next;
 		bool look = exchange->ask.what == ASK_LOOK;
 
-		if (line == &engine->ready_kube && engine->kube_in_flight >= KUBE_IN_FLIGHT_MAX)
+		if (line == &engine->ready_kube && engine->kube_in_flight >= engine->kube_window.now)
 			break;
 		moved |= dispatch_one(engine, exchange, now);
 		if (engine->told != told) /* whoever was told may have ended any exchange, the next one too */
@@ -376,7 +345,7 @@ void exchange_dispatch_urgent(struct engine *engine)
 	take_due(engine, now);
 	for (struct exchange *exchange = engine->ready.first; exchange; exchange = next) {
 		next = exchange->ready_next;
-		if (exchange->ask.urgent && !exchange->hear_chunk)
+		if (exchange->ask.urgent && !exchange->hear_chunk && login_may_go(engine))
 			send(engine, exchange, now);
 	}
 }
@@ -430,37 +399,11 @@ static void measure(struct engine *engine, const struct exchange *exchange, cons
 		metric_add(engine->metrics, METRIC_THROTTLED_TOTAL, 1, request->service, request->operation, NULL);
 }
 
-static bool repeat(struct engine *engine, struct exchange *exchange, const struct error *error)
+void exchange_queue_again(struct engine *engine, struct exchange *exchange, int64_t delay_ms)
 {
-	struct requeue_case what = {
-		.effect =
-			exchange->ask.effect && exchange->ask.what != ASK_JOURNAL, /* the journal tells its own lost answers */
-		.once = exchange->ask.once,
-		.attempts = exchange->attempts,
-		.random = engine_random(engine),
-	};
-	struct requeue requeue = requeue_decide(&what, error);
-	struct instant now = engine_now(engine);
-	struct error ignored;
-
-	/* A 401 is worth a look at the token's file, whoever asked and however often. */
-	if (error->kind == ERROR_EXPIRED && !exchange->ask.place)
-		kube_config_refresh_token(engine->settings->kube, now, true, &ignored);
-	if (requeue.throttled && exchange->limiter)
-		limiter_throttled(exchange->limiter, now);
-	if (requeue.what == REQUEUE_TELL)
-		return false;
-	if (requeue.refresh_credentials && exchange->ask.place)
-		engine_load_credentials(engine);
-	/* A connection that gave no answer is not asked again: it may lead nowhere. */
-	if (error->kind == ERROR_TIMEOUT || error->kind == ERROR_UNREACHABLE)
-		exchange->ask.request.fresh_connection = true;
 	leave_flight(engine, exchange);
-	exchange->ask.due = instant_after(now, requeue.delay_ms);
+	exchange->ask.due = instant_after(engine_now(engine), delay_ms);
 	enqueue(engine, exchange);
-	log_event(LOG_DEBUG, "call is repeated", "operation", exchange->ask.request.operation, "error", error->message,
-	          NULL);
-	return true;
 }
 
 /* A refused conditional write is an outcome, not an error. False: it is to be read first (queued again). */
@@ -477,17 +420,19 @@ static bool hear_journal(struct engine *engine, struct exchange *exchange, const
 	if (heard && needs_read) {
 		exchange->reading = true;
 		exchange->ask.request = (struct http_request){0};
+		leave_flight(engine, exchange);
 		enqueue(engine, exchange);
 		return false;
 	}
 	if (!heard && error->kind == ERROR_ABSENT) {
 		place_table_lost(exchange->ask.place, error);
 		exchange->ask.due = exchange->ask.place->table_due; /* it waits for the table */
+		leave_flight(engine, exchange);
 		enqueue(engine, exchange);
 		return false;
 	}
 	if (!heard)
-		return !repeat(engine, exchange, error);
+		return !repeat_call(engine, exchange, error);
 	return true;
 }
 
@@ -500,11 +445,22 @@ static void answer_journal(struct engine *engine, struct exchange *exchange, con
 	if (!hear_journal(engine, exchange, response, &outcome, &error))
 		return;
 	fill_clock(engine, exchange, &answer);
-	if (error.kind)
+	if (error.kind) {
 		answer.error = &error;
-	else
+	} else {
 		answer.journal = &outcome;
+		repeat_succeeded(engine, exchange);
+	}
 	exchange_tell(engine, exchange, &answer);
+}
+
+/* A PodDisruptionBudget that says no says nothing of the server. */
+static void note_window(struct engine *engine, const struct exchange *exchange, const struct error *error)
+{
+	bool budget = error && text_equal(error->code, "DisruptionBudget");
+
+	if (counts_for_kube(exchange))
+		window_hear(&engine->kube_window, budget ? NULL : error);
 }
 
 static void answer_http(struct engine *engine, struct exchange *exchange, const struct http_response *response)
@@ -515,12 +471,25 @@ static void answer_http(struct engine *engine, struct exchange *exchange, const 
 
 	if (!(service ? aws_check(service, response, &error) : kube_check(response, &error))) {
 		measure(engine, exchange, &error, response);
-		if (repeat(engine, exchange, &error))
+		note_window(engine, exchange, &error);
+		if (repeat_call(engine, exchange, &error))
 			return;
 		answer.error = &error;
 	} else {
 		measure(engine, exchange, NULL, response);
+		note_window(engine, exchange, NULL);
+		repeat_succeeded(engine, exchange);
 	}
+	fill_clock(engine, exchange, &answer);
+	exchange_tell(engine, exchange, &answer);
+}
+
+static void answer_unjudged(struct engine *engine, struct exchange *exchange, const struct http_response *response)
+{
+	struct answer answer = {.arena = &exchange->arena, .response = response};
+
+	if (exchange->ask.what == ASK_DIRECT)
+		measure(engine, exchange, response->error.kind ? &response->error : NULL, response);
 	fill_clock(engine, exchange, &answer);
 	exchange_tell(engine, exchange, &answer);
 }
@@ -535,6 +504,12 @@ void exchange_happened(struct engine *engine, const struct client_event *event)
 	}
 	assert(event->what == CLIENT_FINISHED && exchange->state == EXCHANGE_IN_FLIGHT);
 	engine->moved = true;
+	if (exchange->ask.place || (exchange->ask.what == ASK_DIRECT && text_equal(exchange->ask.request.service, "sts")))
+		clock_note(engine, event->response);
+	if (exchange->ask.what == ASK_DIRECT || exchange->ask.what == ASK_PROGRAM) {
+		answer_unjudged(engine, exchange, event->response);
+		return;
+	}
 	if (exchange->ask.what == ASK_JOURNAL) {
 		measure(engine, exchange, event->response->status ? NULL : &event->response->error, event->response);
 		answer_journal(engine, exchange, event->response);

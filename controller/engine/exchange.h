@@ -22,8 +22,10 @@ struct limiter;
 enum ask_what {
 	ASK_HTTP,
 	ASK_JOURNAL,
-	ASK_LOOK, /* gathered with others of its kind into one request */
-	ASK_WAIT, /* nothing but time */
+	ASK_LOOK,   /* gathered with others of its kind into one request */
+	ASK_WAIT,   /* nothing but time */
+	ASK_DIRECT, /* a request that is ready but for its way (url and signature are there); the answer is told unjudged */
+	ASK_PROGRAM, /* another program, likewise */
 };
 
 struct ask {
@@ -37,10 +39,11 @@ struct ask {
 	struct http_request request; /* HTTP */
 	struct journal_call call;    /* JOURNAL */
 	struct item *item;           /* LOOK */
+	struct program program;      /* PROGRAM */
 };
 
 struct answer {
-	const struct error *error; /* NULL: fine */
+	const struct error *error; /* NULL: fine (DIRECT, PROGRAM: always; see the response) */
 	const struct http_response *response;
 	const struct journal_outcome *journal;
 	const struct resource *resource; /* LOOK; NULL = the answer does not mention it */
@@ -81,7 +84,10 @@ struct exchange {
 	enum exchange_state state;
 	uint64_t call;
 	int attempts;
-	bool reading; /* JOURNAL: the refusal carried no item, so it is being read */
+	int quota_taken; /* what its last repeat cost (retry_quota.h) */
+	bool reclocked;  /* has been repeated because of our clock */
+	bool renewed;    /* has been repeated because of our credentials */
+	bool reading;    /* JOURNAL: the refusal carried no item, so it is being read */
 	struct limiter *limiter;
 	struct instant sent_at;
 	struct wallclock signed_at;
@@ -91,6 +97,9 @@ struct exchange *exchange_new(struct engine *engine, exchange_hear hear, void *s
 
 /* Fill exchange->ask first. */
 void exchange_queue(struct engine *engine, struct exchange *exchange);
+
+/* Once more, after so long: it has been answered, and is not told yet. */
+void exchange_queue_again(struct engine *engine, struct exchange *exchange, int64_t delay_ms);
 
 /* Take it back; nothing is heard any more. An effect in flight may still land. NULL is fine. */
 void exchange_cancel(struct engine *engine, struct exchange *exchange);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "actuators/registry.h"
+#include "aws/sts.h"
 #include "evacuation.h"
 #include "journal/dynamodb.h"
 #include "state.h"

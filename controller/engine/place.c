@@ -14,6 +14,9 @@
 #include "requeue.h"
 #include "state.h"
 
+/* A place is never given up: more regions than AWS has are a mistake. */
+#define PLACES_MAX 64
+
 static const struct step step_describe, step_create, step_creating, step_backups;
 
 static void ask_table(struct place *place, struct ask *out, struct instant now, int64_t delay_ms)
@@ -172,10 +175,15 @@ static struct place *place_make(struct engine *engine, const char *region)
 struct place *place_of(struct engine *engine, const char *region, struct error *error)
 {
 	struct place *place;
+	size_t count = 0;
 
-	for (place = engine->places; place; place = place->next)
-		if (text_equal(place->region, region))
-			break;
+	for (place = engine->places; place && !text_equal(place->region, region); place = place->next)
+		count++;
+	if (!place && count == PLACES_MAX) {
+		error_set(error, ERROR_LIMIT, "evacuations name more than %d regions; region %s is one too many", PLACES_MAX,
+		          region);
+		return NULL;
+	}
 	if (!place) {
 		place = place_make(engine, region);
 		place->next = engine->places;
@@ -198,6 +206,14 @@ const struct aws_endpoint *place_endpoint(const struct place *place, const struc
 		if (place->services[i] == service)
 			return &place->endpoints[i];
 	return NULL;
+}
+
+struct retry_quota *place_quota(struct place *place, const char *service)
+{
+	for (size_t i = 0; i < place->service_count; i++)
+		if (text_equal(place->services[i]->name, service))
+			return &place->quotas[i];
+	return &place->quotas[0];
 }
 
 struct limiter *place_limiter(struct place *place, const char *service, const char *operation, struct instant now)

@@ -9,6 +9,7 @@
 #include "aws/service.h"
 #include "net/limiter.h"
 #include "process.h"
+#include "retry_quota.h"
 
 #define PLACE_SERVICES_MAX 16
 
@@ -23,6 +24,7 @@ struct place {
 	const char *region;
 	const struct aws_service *services[PLACE_SERVICES_MAX];
 	struct aws_endpoint endpoints[PLACE_SERVICES_MAX];
+	struct retry_quota quotas[PLACE_SERVICES_MAX];
 	size_t service_count;
 	struct error endpoint_error; /* kind ERROR_NONE = the settings are fine */
 	struct place_limiter limiters[PLACE_SERVICES_MAX * 2];
@@ -44,6 +46,9 @@ void place_done(struct place *place);
 
 /* NULL when the service is none of AWS's. */
 const struct aws_endpoint *place_endpoint(const struct place *place, const struct aws_service *service);
+
+/* What repeats of calls to a service of AWS's are paid from. */
+struct retry_quota *place_quota(struct place *place, const char *service);
 
 /* The bucket of a call; NULL when it has none. */
 struct limiter *place_limiter(struct place *place, const char *service, const char *operation, struct instant now);

@@ -59,7 +59,7 @@ static bool waits_for_copy(const struct item *item)
 	const struct evacuation *evacuation = item->evacuation;
 	const struct place *place = evacuation->place;
 
-	if (evacuation->facts || evacuation->observe_failures > 0 || !evacuation->engine->have_credentials)
+	if (evacuation->facts || evacuation->observe_failures > 0 || identity_trouble(evacuation->engine))
 		return false;
 	if (place && place->table_error.kind != ERROR_NONE)
 		return false;

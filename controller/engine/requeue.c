@@ -21,6 +21,20 @@ static struct requeue again(const struct requeue_case *call, const struct error 
 	return (struct requeue){.what = REQUEUE_AGAIN, .delay_ms = delay_ms};
 }
 
+/* Does a person allow another one? */
+static bool allowed(const struct requeue_case *call, int good)
+{
+	return call->attempts < (call->attempts_max > 0 ? call->attempts_max : good);
+}
+
+static struct requeue paid(const struct requeue_case *call, const struct error *error, int64_t base_ms)
+{
+	struct requeue out = again(call, error, base_ms);
+
+	out.costs = true;
+	return out;
+}
+
 struct requeue requeue_decide(const struct requeue_case *call, const struct error *error)
 {
 	struct requeue out = {.what = REQUEUE_TELL, .throttled = error->kind == ERROR_THROTTLED};
@@ -29,24 +43,20 @@ struct requeue requeue_decide(const struct requeue_case *call, const struct erro
 		return out;
 	switch (error->kind) {
 	case ERROR_THROTTLED: /* refused before anything was done, so an effect may be repeated too */
-		if (call->attempts >= REQUEUE_PATIENT_MAX)
+		if (!allowed(call, REQUEUE_PATIENT_MAX))
 			return out;
-		out = again(call, error, 1000);
+		out = paid(call, error, 1000);
 		out.throttled = true;
 		return out;
 	case ERROR_BUSY: /* what an effect was built from is old by the time it may be repeated */
-		if (call->effect)
-			return out;
-		return call->attempts < REQUEUE_PATIENT_MAX ? again(call, error, 2000) : out;
+		return call->effect || !allowed(call, REQUEUE_PATIENT_MAX) ? out : again(call, error, 2000);
 	case ERROR_EXPIRED: /* refused at the door */
-		if (call->attempts > 1)
-			return out;
-		return (struct requeue){.what = REQUEUE_AGAIN, .delay_ms = 0, .refresh_credentials = true};
+		return call->renewed ? out : (struct requeue){.what = REQUEUE_AGAIN};
 	case ERROR_UNREACHABLE:
 	case ERROR_TIMEOUT:
 	case ERROR_SERVER:
 	case ERROR_MALFORMED:
-		return !call->effect && call->attempts < REQUEUE_ATTEMPTS_MAX ? again(call, error, 250) : out;
+		return call->effect || !allowed(call, REQUEUE_ATTEMPTS_MAX) ? out : paid(call, error, 250);
 	default:
 		return out;
 	}

@@ -28,7 +28,8 @@ void stall_from_error(struct stall *stall, const char *subject, const struct err
 		stall_set(stall, "AccessDenied", "%s; check the credentials and deploy/iam/policy.json", error->message);
 		break;
 	case ERROR_EXPIRED:
-		stall_set(stall, "CredentialsExpired", "%s", error->message);
+		stall_set(stall, strstr(error->code, "Expired") ? "CredentialsExpired" : "CredentialsRefused", "%s",
+		          error->message);
 		break;
 	case ERROR_INPUT:
 		stall_set(stall, "InvalidRequest", "%s", error->message);

@@ -10,17 +10,21 @@
 #include "cluster.h"
 #include "engine/engine.h"
 #include "exchange.h"
+#include "hold.h"
+#include "identity.h"
 #include "kube/lease.h"
+#include "login.h"
 #include "place.h"
 #include "process.h"
+#include "retry_quota.h"
 #include "waiting.h"
+#include "window.h"
+#include "yield.h"
 
 struct evacuation;
 
 /* Calls to the API server at once, the urgent ones aside. */
 #define KUBE_IN_FLIGHT_MAX 64
-/* How often credentials that could not be loaded are tried again. */
-#define CREDENTIALS_RETRY_MS 30000
 
 struct engine {
 	const struct engine_settings *settings;
@@ -34,14 +38,24 @@ struct engine {
 	struct ready_line ready;    /* queued and due: whatever does not go to the API server, and what is urgent */
 	struct ready_line ready_kube;
 	uint64_t told; /* answers given so far */
+	struct holds holds;
 	size_t kube_in_flight;
+	size_t signed_in_flight; /* calls to AWS */
+	struct window kube_window;
 	struct inquiry *looks; /* under way */
 
-	struct arena credentials_arena;
-	struct aws_credentials credentials;
-	bool have_credentials;
-	struct error credentials_error;
-	struct instant credentials_due;
+	struct identity identity;
+	struct http_tls aws_tls;
+	int64_t clock_offset_us;      /* AWS's time less this machine's, where that matters (clock.h) */
+	struct instant clock_set_at;  /* 0 = never */
+	bool clock_known;             /* AWS has said what time it is */
+	struct instant clock_seen_at; /* when this machine's clock was last looked at, and what it showed */
+	struct wallclock clock_seen;
+	struct login login;
+	struct retry_quota kube_quota;
+	struct instant files_forced; /* when credentials on disk were last read out of turn */
+	struct instant files_told;   /* when a failure to read them was last told */
+	struct yield yield;
 
 	struct place *places;
 	struct cluster cluster;
@@ -61,7 +75,7 @@ struct engine {
 	struct instant publish_due;
 	bool published_ready;
 	bool published_leading;
-	struct wallclock acting_since;
+	struct instant acting_since;
 
 	bool stopping;
 	bool releasing;
@@ -71,14 +85,12 @@ struct engine {
 };
 
 struct instant engine_now(const struct engine *engine);
+/* This machine's time, corrected where AWS's differs much (clock.h). */
 struct wallclock engine_wall(const struct engine *engine);
 uint32_t engine_random(struct engine *engine);
 
 /* May something that changes the world be sent now? */
 bool engine_may_act(struct engine *engine);
-
-/* Read credentials (again). False with engine->credentials_error. */
-bool engine_load_credentials(struct engine *engine);
 
 /* "<identity>/<lease transitions>/<n>": who wrote a record. In `arena`, another one at each call. */
 const char *engine_new_attempt(struct engine *engine, struct arena *arena);

@@ -7,6 +7,8 @@
 #include "state.h"
 
 #define STATUS_EVERY_MS 1000
+#define FLUTTER_MS 10000
+#define FLUTTER_MAX 6
 #define STATUS_SMALL_BYTES (64 << 10)
 #define STATUS_AGAIN_MS 2000
 #define STATUS_REPEAT_MS 60000
@@ -292,10 +294,28 @@ static bool needs_a_look(const struct evacuation *evacuation)
 	       (tally.found == 0 || tally.settled < tally.changed || tally.failed + tally.rival > 0);
 }
 
+/*
+ * Where nodes come and go, the phase turns to and fro with each of them. A few turns are told at once; more of them in one go are told once a second,
+ * by the status that is due then.
+ */
+static bool is_flutter(struct evacuation *evacuation)
+{
+	struct instant now = engine_now(evacuation->engine);
+
+	if (instant_between_ms(evacuation->phases_since, now) >= FLUTTER_MS) {
+		evacuation->phases_since = now;
+		evacuation->phases_told = 0;
+	}
+	return evacuation->phases_told >= FLUTTER_MAX && evacuation->told_phase == PHASE_HOLDING &&
+	       evacuation->phase == PHASE_APPLYING && instant_between_ms(evacuation->phase_told_at, now) < STATUS_EVERY_MS;
+}
+
 static void tell_transitions(struct evacuation *evacuation, struct arena *arena)
 {
-	if (evacuation->phase != evacuation->told_phase) {
+	if (evacuation->phase != evacuation->told_phase && !is_flutter(evacuation)) {
 		evacuation->told_phase = evacuation->phase;
+		evacuation->phase_told_at = engine_now(evacuation->engine);
+		evacuation->phases_told++;
 		evacuation->status_due = (struct instant){0};
 		evacuation->touched = true;
 		if (evacuation->phase != PHASE_OBSERVING && evacuation->phase != PHASE_PENDING)

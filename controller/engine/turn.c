@@ -94,6 +94,24 @@ void turn_observe(struct evacuation *evacuation, bool records)
 	evacuation->observation = observation_start(evacuation, !evacuation->restoring, records, observed);
 }
 
+/* While they are being fetched there is nothing to tell. */
+static void tell_identity(struct evacuation *evacuation)
+{
+	struct engine *engine = evacuation->engine;
+	const struct error *trouble = identity_trouble(engine);
+
+	if (trouble && engine->identity.refused)
+		stall_set(&evacuation->stall, "CredentialsRefused",
+		          "AWS refuses the credentials from %s: %s; they are fetched again and tried from time to time",
+		          engine->identity.credentials.source, trouble->message);
+	else if (trouble && engine->identity.have)
+		stall_set(&evacuation->stall, "CredentialsExpired",
+		          "the AWS credentials have expired and cannot be refreshed: %s; it is tried again by itself",
+		          trouble->message);
+	else if (trouble)
+		stall_set(&evacuation->stall, "NoCredentials", "%s", trouble->message);
+}
+
 bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 {
 	struct engine *engine = evacuation->engine;
@@ -105,8 +123,8 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 		stall_set(&evacuation->stall, "InvalidEndpoint", "%s", error.message);
 		return false;
 	}
-	if (!engine->have_credentials) {
-		stall_set(&evacuation->stall, "NoCredentials", "%s", engine->credentials_error.message);
+	if (!identity_may_sign(engine)) {
+		tell_identity(evacuation);
 		return false;
 	}
 	if (place_table(evacuation->place) || !needs_table)

@@ -10,6 +10,7 @@
 #define LEASE_DURATION_S 15
 #define RENEW_DEADLINE_MS 10000
 #define RETRY_MS 2000
+#define RELUCTANCE_MS 30000
 #define JITTER_MS 2400 /* 1.2 times the retry period */
 #define CALL_DEADLINE_MS 5000
 #define RELEASES_MAX 4
@@ -35,6 +36,15 @@ void lease_init(struct lease *lease, const char *namespace_, const char *name, c
 		.observed_at = now,
 		.next = ASKING_GET,
 	};
+}
+
+void lease_set_reluctant(struct lease *lease, bool reluctant, struct instant now)
+{
+	if (lease->reluctant && !reluctant && lease->free_since.ms && !lease->leading)
+		lease->due = instant_earlier(lease->due, now);
+	lease->reluctant = reluctant;
+	if (!reluctant)
+		lease->taken_reluctantly = false;
 }
 
 static bool is_mine(const struct lease *lease)
@@ -99,9 +109,14 @@ static void ask_update(struct lease *lease, struct wallclock wall, struct arena 
 	lease->asking = ASKING_PUT;
 }
 
+struct instant lease_until(const struct lease *lease)
+{
+	return instant_after(lease->renewed_at, RENEW_DEADLINE_MS);
+}
+
 bool lease_valid(struct lease *lease, struct instant now)
 {
-	if (lease->leading && instant_between_ms(lease->renewed_at, now) >= RENEW_DEADLINE_MS) {
+	if (lease->leading && instant_reached(lease_until(lease), now)) {
 		lease->leading = false;
 		lease->lost = true;
 	}
@@ -209,6 +224,19 @@ static void retry(struct lease *lease, struct instant now, uint32_t random)
 	}
 }
 
+/* It is nobody's: take it by `next`, at once or, reluctantly, once it has been so for a while. */
+static void take(struct lease *lease, struct instant now, uint32_t random, int next)
+{
+	if (!lease->free_since.ms)
+		lease->free_since = now;
+	if (lease->reluctant && !lease->leading && instant_between_ms(lease->free_since, now) < RELUCTANCE_MS) {
+		retry(lease, now, random);
+		return;
+	}
+	lease->next = next;
+	lease->due = now;
+}
+
 static void judge(struct lease *lease, struct instant now, uint32_t random)
 {
 	bool held = lease->observed_holder[0] != '\0' && !is_mine(lease);
@@ -217,10 +245,13 @@ static void judge(struct lease *lease, struct instant now, uint32_t random)
 		lease->leading = false;
 		lease->lost = true;
 	} else if (held && instant_between_ms(lease->observed_at, now) < lease->observed_duration_ms) {
+		lease->free_since = (struct instant){0};
 		retry(lease, now, random);
-	} else {
+	} else if (is_mine(lease)) {
 		lease->next = ASKING_PUT;
 		lease->due = now;
+	} else {
+		take(lease, now, random, ASKING_PUT);
 	}
 }
 
@@ -228,8 +259,7 @@ static void hear_get(struct lease *lease, struct instant now, uint32_t random, s
                      const struct http_response *response, const struct error *error)
 {
 	if (error != NULL && error->kind == ERROR_ABSENT) {
-		lease->next = ASKING_POST;
-		lease->due = now;
+		take(lease, now, random, ASKING_POST);
 		lease->released = lease->releases > 0;
 	} else if (error != NULL || !note_answer(lease, now, arena, response)) {
 		retry(lease, now, random);
@@ -242,7 +272,10 @@ static void hear_write(struct lease *lease, struct instant now, uint32_t random,
                        const struct http_response *response, const struct error *error)
 {
 	if (error == NULL && note_answer(lease, now, arena, response) && is_mine(lease)) {
+		if (!lease->leading)
+			lease->taken_reluctantly = lease->reluctant;
 		lease->leading = true;
+		lease->free_since = (struct instant){0};
 		lease->renewed_at = lease->asked_at;
 		lease->next = ASKING_PUT;
 		lease->due = instant_after(lease->asked_at, RETRY_MS);

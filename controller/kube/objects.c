@@ -288,6 +288,38 @@ static void set_code(struct error *error, const char *code)
 	error->code[length] = '\0';
 }
 
+static bool has_cause(const struct json *status, const char *reason)
+{
+	const struct json *causes = json_path(status, "details.causes");
+
+	for (size_t i = 0; i < json_count(causes); i++) {
+		if (text_equal(json_get_string(json_at(causes, i), "reason"), reason))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What the reason leaves open: one status for two things. A validation names the object and the fields; of a patch that
+ * does not fit the API server says neither (apiserver, handlers/patch.go).
+ */
+static const char *closer_reason(const struct json *status, int code, const char *reason)
+{
+	static const struct {
+		int code;
+		const char *cause;
+	} causes[] = {{403, "NamespaceTerminating"}, {429, "DisruptionBudget"}, {504, "ResourceVersionTooLarge"}};
+
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+		if (causes[i].code == code && has_cause(status, causes[i].cause))
+			return causes[i].cause;
+	}
+	if (code == 422 && text_equal(reason, "Invalid") && json_path(status, "details.name") == NULL &&
+	    json_count(json_path(status, "details.causes")) == 0)
+		return "PatchTestFailed";
+	return reason;
+}
+
 /* What a Status says, on the arena's time. */
 static bool explain_status(struct arena *arena, const struct json *status, int http_status, struct error *error)
 {
@@ -304,7 +336,7 @@ static bool explain_status(struct arena *arena, const struct json *status, int h
 	error_set(error, meaning.kind, "the API server says %d %s: %s", meaning.status, quote(arena, reason),
 	          message != NULL && *message != '\0' ? quote(arena, message) : "nothing more");
 	error->http_status = meaning.status;
-	set_code(error, reason);
+	set_code(error, closer_reason(status, meaning.status, reason));
 	if (retry_s > 0)
 		error->retry_after_ms = (int32_t)(retry_s < RETRY_AFTER_MAX_S ? retry_s : RETRY_AFTER_MAX_S) * 1000;
 	return false;
@@ -349,6 +381,15 @@ static const struct json *parse_status(struct arena *arena, const struct http_re
 	return is_status(json) ? json : NULL;
 }
 
+/* The API answers with an object, or with nothing. */
+static bool is_of_the_api(const struct http_response *response)
+{
+	const char *body = response->body != NULL ? response->body : "";
+
+	body += strspn(body, " \t\r\n");
+	return *body == '\0' || *body == '{';
+}
+
 static bool take_over(const struct http_response *response, struct error *error)
 {
 	*error = response->error;
@@ -365,9 +406,12 @@ static bool explain(struct arena *arena, const struct http_response *response, s
 	int32_t retry_after_ms = http_retry_after_ms(response);
 
 	if (response->status >= 200 && response->status < 300) {
-		if (status == NULL || !text_equal(json_get_string(status, "status"), "Failure"))
+		if (!is_of_the_api(response))
+			explain_text(arena, response, error);
+		else if (text_equal(json_get_string(status, "status"), "Failure"))
+			explain_status(arena, status, 500, error);
+		else
 			return true;
-		explain_status(arena, status, 500, error);
 	} else if (status != NULL) {
 		explain_status(arena, status, response->status, error);
 	} else {

@@ -79,7 +79,8 @@ static const struct pods *pods_of(const struct resource *resource)
 
 enum pod_fate eks_node_pod_fate(const struct scope *scope, const struct resource *resource, const struct pod *pod)
 {
-	enum pod_fate fate = eks_pod_fate(pod, eks_node_is_ready(resource), scope->now);
+	const struct wallclock *as_of = &pods_of(resource)->as_of;
+	enum pod_fate fate = eks_pod_fate(pod, eks_node_is_ready(resource), as_of->us != 0 ? *as_of : scope->now);
 
 	return fate == POD_UNREPLICATED && scope->evict_unreplicated ? POD_EVICTABLE : fate;
 }

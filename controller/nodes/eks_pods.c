@@ -148,9 +148,12 @@ bool eks_pods_hear(struct arena *arena, const struct http_response *response, st
 	good =
 		read_page(&scratch, arena, response, "PodList", &items, next, error) && read_pods(arena, items, &heard, error);
 	arena_done(&scratch);
-	if (good)
-		*pods = heard;
-	return good;
+	if (!good)
+		return false;
+	if (!wallclock_parse_http(http_header(&response->headers, "Date"), &heard.as_of))
+		heard.as_of = (struct wallclock){0};
+	*pods = heard;
+	return true;
 }
 
 /* Evictions. */

@@ -8,6 +8,7 @@
 
 void ask_init(struct ask *ask, uint64_t seed)
 {
+	*ask = (struct ask){0};
 	ask->world = world_new(seed);
 	arena_init(&ask->arena, "questions to the world", 64 * 1024 * 1024);
 }
@@ -28,6 +29,7 @@ static struct http_request *request_new(struct ask *ask, const char *method, con
 	request->body_length = body != NULL ? strlen(body) : 0;
 	request->deadline_ms = 10000;
 	request->max_response_bytes = 1024 * 1024;
+	request->not_after = ask->not_after;
 	return request;
 }
 
@@ -39,16 +41,20 @@ struct client_event ask_wait(struct ask *ask, int64_t ms)
 	return event;
 }
 
-static const struct http_response *answer(struct ask *ask, const struct http_request *request)
+static const struct http_response *answer_to(struct ask *ask, uint64_t call)
 {
-	struct client *client = world_client(ask->world);
-	uint64_t call = client->submit(client, &ask->arena, request, ask);
 	while (!world_killed(ask->world)) {
 		struct client_event event = ask_wait(ask, 60000);
 		if (event.what == CLIENT_FINISHED && event.call == call)
 			return event.response;
 	}
 	return NULL;
+}
+
+static const struct http_response *answer(struct ask *ask, const struct http_request *request)
+{
+	struct client *client = world_client(ask->world);
+	return answer_to(ask, client->submit(client, &ask->arena, request, ask));
 }
 
 static struct http_request *kube_request(struct ask *ask, const char *method, const char *url, const char *body)
@@ -81,11 +87,13 @@ static void sign(struct ask *ask, struct http_request *request, const char *serv
 	struct arena *arena = &ask->arena;
 	const char *date = wallclock_amz(client->wall(client), arena);
 	http_add_header(&request->headers, arena, "X-Amz-Date", date);
+	if (ask->token != NULL)
+		http_add_header(&request->headers, arena, "X-Amz-Security-Token", ask->token);
 	http_add_header(&request->headers, arena, "Authorization",
 	                arena_printf(arena,
-	                             "AWS4-HMAC-SHA256 Credential=AKID/%.8s/" WORLD_REGION "/%s/aws4_request, "
+	                             "AWS4-HMAC-SHA256 Credential=%s/%.8s/" WORLD_REGION "/%s/aws4_request, "
 	                             "SignedHeaders=host;x-amz-date, Signature=" SIGNATURE,
-	                             date, service));
+	                             ask->key != NULL ? ask->key : "AKID", date, service));
 }
 
 const struct http_response *ask_aws(struct ask *ask, const char *service, const char *target, const char *body)
@@ -107,6 +115,26 @@ const struct http_response *ask_lambda(struct ask *ask, const char *method, cons
 	struct http_request *request = request_new(ask, method, url, body);
 	sign(ask, request, "lambda");
 	return answer(ask, request);
+}
+
+const struct json *ask_credentials(struct ask *ask)
+{
+	struct http_request *request = request_new(ask, "GET", WORLD_CREDENTIALS_URL, NULL);
+	http_add_header(&request->headers, &ask->arena, "Authorization", WORLD_POD_TOKEN);
+	const struct json *keys = ask_json(ask, answer(ask, request));
+	ask->key = json_get_string(keys, "AccessKeyId");
+	ask->token = json_get_string(keys, "Token");
+	return keys;
+}
+
+const struct http_response *ask_login(struct ask *ask)
+{
+	static const char *const argv[] = {"/usr/bin/aws", "eks", "get-token", NULL};
+	static const char *const environment[] = {
+		"KUBERNETES_EXEC_INFO={\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\"}", NULL};
+	struct program program = {.argv = argv, .environment = environment};
+	struct client *client = world_client(ask->world);
+	return answer_to(ask, client->run(client, &ask->arena, &program, ask));
 }
 
 const struct json *ask_json(struct ask *ask, const struct http_response *response)

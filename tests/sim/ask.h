@@ -9,6 +9,9 @@
 struct ask {
 	struct world *world;
 	struct arena arena;
+	const char *key;          /* signed with; NULL = some */
+	const char *token;        /* of the session; NULL = none */
+	struct instant not_after; /* of what is asked next */
 };
 
 void ask_init(struct ask *ask, uint64_t seed);
@@ -29,6 +32,12 @@ uint64_t ask_submit(struct ask *ask, const char *method, const char *url, const 
 
 /* The next happening. */
 struct client_event ask_wait(struct ask *ask, int64_t ms);
+
+/* Keys from the container's endpoint; the answer's body, or NULL. They are used from then on. */
+const struct json *ask_credentials(struct ask *ask);
+
+/* Runs an exec plugin; the answer to it. */
+const struct http_response *ask_login(struct ask *ask);
 
 /* The body as JSON, or NULL. */
 const struct json *ask_json(struct ask *ask, const struct http_response *response);

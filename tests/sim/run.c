@@ -14,14 +14,14 @@
 static const char *environment_get(void *context, const char *name)
 {
 	static const char *const table[][2] = {
-		{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"},
-		{"AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"},
-		{"AWS_REGION", WORLD_REGION},
-		{"AWS_ENDPOINT_URL", WORLD_AWS_URL},
-		{"AWS_CONFIG_FILE", "/nonexistent/config"},
-		{"AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials"},
+		{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"},
+		{"AWS_REGION", WORLD_REGION},         {"AWS_ENDPOINT_URL", WORLD_AWS_URL},
+		{"AWS_CONFIG_FILE", "/dev/null"},     {"AWS_SHARED_CREDENTIALS_FILE", "/dev/null"},
 	};
-	(void)context;
+	const struct run *run = context;
+	for (size_t i = 0; i < run->variable_count; i++)
+		if (strcmp(run->variables[i][0], name) == 0)
+			return run->variables[i][1];
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (strcmp(table[i][0], name) == 0)
 			return table[i][1];
@@ -33,7 +33,7 @@ void run_init(struct run *run, uint64_t seed)
 	memset(run, 0, sizeof(*run));
 	log_configure(getenv("SIM_LOG") != NULL ? LOG_DEBUG : LOG_ERROR, LOG_TEXT);
 	run->world = world_new(seed);
-	run->environment.get = environment_get;
+	run->environment = (struct aws_environment){environment_get, run};
 	run->kube.base_url = WORLD_KUBE_URL;
 	run->kube.namespace_ = "zonevac";
 	run->kube.source = "simulated";
@@ -49,6 +49,22 @@ void run_init(struct run *run, uint64_t seed)
 		.kube = &run->kube,
 		.environment = &run->environment,
 	};
+}
+
+void run_set_variable(struct run *run, const char *name, const char *value)
+{
+	cr_assert_lt(run->variable_count, RUN_VARIABLES_MAX);
+	run->variables[run->variable_count][0] = name;
+	run->variables[run->variable_count++][1] = value;
+}
+
+void run_use_container(struct run *run, int64_t life_s)
+{
+	run_set_variable(run, "AWS_ACCESS_KEY_ID", "");
+	run_set_variable(run, "AWS_SECRET_ACCESS_KEY", "");
+	run_set_variable(run, "AWS_CONTAINER_CREDENTIALS_FULL_URI", WORLD_CREDENTIALS_URL);
+	run_set_variable(run, "AWS_CONTAINER_AUTHORIZATION_TOKEN", WORLD_POD_TOKEN);
+	world_issue_credentials(run->world, life_s);
 }
 
 /* A test's process ends without the leak check of an ordinary one, so it is asked for here: whatever the engine had is given back. */
@@ -67,6 +83,7 @@ static void assert_no_leaks(void)
 void run_done(struct run *run)
 {
 	engine_free(run->engine);
+	kube_config_done(&run->kube);
 	world_free(run->world);
 	memset(run, 0, sizeof(*run));
 	assert_no_leaks();
@@ -185,6 +202,51 @@ void run_add_every_kind(struct run *run)
 	world_add_service(world, "shop", "jobs", "subnet-b1,subnet-a2", 0, NULL);
 	world_add_function(world, "resize", "subnet-a1,subnet-b1", NULL);
 	world_add_function(world, "mail", "subnet-c1,subnet-a2", NULL);
+	run->targets = RUN_EVERY_KIND;
+}
+
+static void add_pods(struct run *run, const char *node)
+{
+	for (int i = 0; i < 2; i++) {
+		char name[96];
+		(void)snprintf(name, sizeof(name), "%s-%d", node, i);
+		run_add_pod(run, name, node, "ReplicaSet", name);
+	}
+}
+
+void run_add_many(struct run *run)
+{
+	static const char *const subnets[] = {"subnet-a1,subnet-b1", "subnet-a2,subnet-b1,subnet-c1",
+	                                      "subnet-b2,subnet-a1"};
+	struct world *world = run->world;
+	char name[16];
+	add_zones(world);
+	world_make_table(world);
+	world_add_cluster(world, "shop");
+	world_add_cluster(world, "mill");
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "g%02d", i);
+		world_add_group(world, name, subnets[i % 3], 2 + i % 3, NULL);
+	}
+	for (int i = 0; i < 14; i++) {
+		(void)snprintf(name, sizeof(name), "s%02d", i);
+		world_add_service(world, i % 2 ? "shop" : "mill", name, subnets[i % 3], 2, NULL);
+	}
+	for (int i = 0; i < 15; i++) {
+		(void)snprintf(name, sizeof(name), "f%02d", i);
+		world_add_function(world, name, subnets[i % 3], NULL);
+	}
+	for (int i = 0; i < 6; i++) {
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		world_add_node(world, &(struct world_node){.name = name, .zone_id = i < 4 ? "use1-az1" : "use1-az2"});
+		add_pods(run, name);
+	}
+	run_add_node_group(run);
+	for (size_t i = 0; world_group_node(world, "workers", "use1-az1", i) != NULL; i++) {
+		char node[96];
+		(void)snprintf(node, sizeof(node), "%s", world_group_node(world, "workers", "use1-az1", i));
+		add_pods(run, node);
+	}
 	run->targets = RUN_EVERY_KIND;
 }
 

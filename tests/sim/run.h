@@ -8,12 +8,15 @@
 #include "world.h"
 
 #define MINUTE_MS ((int64_t)60 * 1000)
+#define RUN_VARIABLES_MAX 8
 
 struct run {
 	struct world *world;
 	struct engine_settings settings;
 	struct kube_config kube;
 	struct aws_environment environment;
+	const char *variables[RUN_VARIABLES_MAX][2]; /* of the environment, before the usual ones */
+	size_t variable_count;
 	struct engine *engine; /* NULL between two lives, and after its end */
 	const char *targets;   /* of run_evacuate, JSON; NULL = nodes and groups */
 	char identity[64];
@@ -26,6 +29,11 @@ struct run {
 /* An engine with usual settings in an empty world. */
 void run_init(struct run *run, uint64_t seed);
 void run_done(struct run *run);
+
+/* Before it starts: an environment variable, "" takes a usual one away. Borrowed. */
+void run_set_variable(struct run *run, const char *name, const char *value);
+/* Its keys come from the container's endpoint and are good for so long (world_issue_credentials). */
+void run_use_container(struct run *run, int64_t life_s);
 
 typedef bool (*run_condition)(struct run *run);
 
@@ -50,6 +58,13 @@ void run_add_small_region(struct run *run);
  */
 void run_add_every_kind(struct run *run);
 void run_evacuate(struct run *run, const char *name, const char *zone_id, const char *mode);
+
+/*
+ * Some sixty resources of every kind: groups g00… (21), services shop/s00… and mill/s00… (14), functions f00… (15),
+ * nodes n0… (6) and those of group workers, with two pods each.
+ */
+void run_add_many(struct run *run);
+#define RUN_MANY 60
 
 /* As run_evacuate in mode Evacuate, with targets of one's own: the JSON of the array. */
 void run_apply(struct run *run, const char *name, const char *zone_id, const char *targets);

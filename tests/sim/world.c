@@ -19,7 +19,7 @@ char *sim_strdup(const char *string)
 }
 
 /* splitmix64: small, and good enough to choose by. */
-static uint64_t chance_next(uint64_t *state)
+uint64_t sim_chance_next(uint64_t *state)
 {
 	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -29,27 +29,12 @@ static uint64_t chance_next(uint64_t *state)
 
 uint32_t sim_chance(struct world *world, uint32_t below)
 {
-	return below == 0 ? 0 : (uint32_t)(chance_next(&world->chance) % below);
-}
-
-static struct instant client_now(struct client *client)
-{
-	return ((struct world *)client)->now;
+	return below == 0 ? 0 : (uint32_t)(sim_chance_next(&world->chance) % below);
 }
 
 struct wallclock sim_wall(const struct world *world)
 {
 	return (struct wallclock){WALL_START_US + (world->now.ms - START_MS) * 1000};
-}
-
-static struct wallclock client_wall(struct client *client)
-{
-	return sim_wall((const struct world *)client);
-}
-
-static uint32_t client_random(struct client *client)
-{
-	return (uint32_t)chance_next(&((struct world *)client)->client_chance);
 }
 
 static void add_namespaces(struct world *world)
@@ -72,16 +57,15 @@ struct world *world_new(uint64_t seed)
 		abort();
 	world->seed = seed;
 	world->chance = seed * 2 + 1;
-	world->client_chance = seed * 7 + 3;
 	world->now.ms = START_MS;
 	world->late_ms = 40000;
-	world->client.now = client_now;
-	world->client.wall = client_wall;
-	world->client.random = client_random;
-	sim_client_init(world);
+	world->stop_ms = 20000;
+	sim_clients_init(world);
 	arena_init(&world->scratch, "scratch of the simulated world", 64 * 1024 * 1024);
 	arena_init(&world->looks, "looks at the simulated world", 64 * 1024 * 1024);
 	text_init(&world->timeline, TIMELINE_MAX_BYTES);
+	world->identity = sim_identity_new();
+	world->outages = sim_outages_new();
 	world->dynamo = dynamo_new();
 	world->kube = sim_kube_new();
 	world->ecs = sim_ecs_new();
@@ -98,6 +82,7 @@ void world_free(struct world *world)
 	if (world == NULL)
 		return;
 	sim_calls_drop(world);
+	sim_clients_free(world);
 	while (world->things != NULL) {
 		struct sim_thing *thing = world->things;
 		world->things = thing->next;
@@ -109,15 +94,12 @@ void world_free(struct world *world)
 	sim_ecs_free(world->ecs);
 	sim_kube_free(world->kube);
 	dynamo_free(world->dynamo);
+	sim_outages_free(world->outages);
+	sim_identity_free(world->identity);
 	text_done(&world->timeline);
 	arena_done(&world->scratch);
 	arena_done(&world->looks);
 	free(world);
-}
-
-struct client *world_client(struct world *world)
-{
-	return &world->client;
 }
 
 struct instant world_now(const struct world *world)
@@ -188,9 +170,10 @@ void world_advance(struct world *world, int64_t ms)
 {
 	struct instant until = instant_after(world->now, ms);
 	struct client_event told = {0};
+	struct sim_client *nobody;
 	bool killed = world->killed;
 	world->killed = false;
-	while (sim_run_next(world, until, &told))
+	while (sim_run_next(world, until, &nobody, &told))
 		;
 	world->now = until;
 	world->killed = world->killed || killed;
@@ -217,9 +200,11 @@ void world_revive(struct world *world)
 	world->killed = false;
 	world->kill_at = 0;
 	world->dead_waits = 0;
-	world->idle_waits = 0;
-	world->leads = false;
-	world->lease_identity[0] = '\0';
+	for (size_t i = 0; i < SIM_CLIENTS; i++) {
+		world->clients[i].idle_waits = 0;
+		world->clients[i].leads = false;
+		world->clients[i].lease_identity[0] = '\0';
+	}
 	sim_note(world, "a new process");
 	world_advance(world, 1000 + sim_chance(world, 2000));
 }
@@ -242,15 +227,14 @@ void world_set_account(struct world *world, const char *account_id)
 	sim_note(world, "the credentials are of account %s", account_id);
 }
 
-void world_set_token(struct world *world, const char *token)
-{
-	world->bearer = token;
-	sim_note(world, "the API server takes another token");
-}
-
 void world_set_late(struct world *world, int64_t ms)
 {
 	world->late_ms = ms;
+}
+
+void world_set_stop(struct world *world, int64_t ms)
+{
+	world->stop_ms = ms;
 }
 
 const char *world_fault_name(enum world_fault fault)
@@ -266,6 +250,10 @@ const char *world_fault_name(enum world_fault fault)
 		[WORLD_LATE] = "silence, done late",
 		[WORLD_BUSY] = "busy",
 		[WORLD_STALE] = "stale",
+		[WORLD_SILENCE] = "silence, not done",
+		[WORLD_GARBAGE] = "garbage",
+		[WORLD_SLOW] = "slow",
+		[WORLD_STOP] = "its client is stopped",
 	};
 	return names[fault];
 }

@@ -189,8 +189,61 @@ void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answ
 /* Calls to AWS are made with credentials of that account from now on; what is there stays in WORLD_ACCOUNT. */
 void world_set_account(struct world *world, const char *account_id);
 
-/* Only this bearer token is good from now on (borrowed): with another one each call to the API server is answered 401. */
+/*
+ * Who may ask. As long as nothing is said here any key of AWS is good, and any token for the API server.
+ *
+ * world_set_token: only this bearer token is good from now on (borrowed): with another one each call to the API server
+ * is answered 401.
+ *
+ * world_issue_credentials: only keys that were issued here are good, for `life_s` each: by WORLD_CREDENTIALS_URL
+ * (Authorization: WORLD_POD_TOKEN) and by STS's AssumeRole and AssumeRoleWithWebIdentity (for at most
+ * DurationSeconds). With others, and with those that have ended or were revoked, calls are refused in the words of the
+ * service that was asked. world_fail_refreshes: each time `every` - 1 were issued, the next three calls for them fail.
+ *
+ * world_issue_logins: only tokens that a program gave out are good for the API server, for `life_s` each. Whatever
+ * program is run, it answers with an ExecCredential of the version it is told in KUBERNETES_EXEC_INFO. Revoked ones
+ * are answered 401.
+ */
+#define WORLD_CREDENTIALS_URL "http://169.254.170.23/v1/credentials"
+#define WORLD_POD_TOKEN "pod-token"
 void world_set_token(struct world *world, const char *token);
+void world_issue_credentials(struct world *world, int64_t life_s);
+void world_fail_refreshes(struct world *world, unsigned every);
+void world_revoke_credentials(struct world *world);
+void world_issue_logins(struct world *world, int64_t life_s);
+void world_revoke_logins(struct world *world);
+
+/*
+ * How many keys (tokens) were issued; how many calls of a service ("autoscaling", "kubernetes"; "*" = all of AWS) were
+ * refused for their keys, or for the clock.
+ */
+unsigned world_issued(const struct world *world);
+unsigned world_refused_keys(const struct world *world, const char *service);
+unsigned world_refused_clocks(const struct world *world, const char *service);
+
+/*
+ * Clocks. The clients' wall clock is so far ahead of everybody else's (negative: behind). AWS refuses what was signed
+ * more than five minutes before or after its own time; every answer tells that in the header Date.
+ */
+void world_set_skew(struct world *world, int64_t ms);
+
+/* From submit to the wire: so long a connection takes. A call whose not_after has come by then is not sent. */
+void world_slow_connect(struct world *world, int64_t ms);
+
+/*
+ * A second client of the same world, for another replica. They take turns: a wait ends, with CLIENT_WOKEN, also when
+ * the other one has something to do. The lease is watched for both, and that never both have it. world_end_client: its
+ * process has ended.
+ */
+struct client *world_second_client(struct world *world);
+void world_end_client(struct world *world, struct client *client);
+
+/*
+ * The client's process is stopped (SIGSTOP) for so long: it hears nothing, its wait does not return, what it has not
+ * sent is not sent.
+ */
+void world_pause(struct world *world, struct client *client, int64_t ms);
+bool world_paused(const struct world *world, struct client *client);
 
 /*
  * Faults of one call: the nth (from 1, counted from now) whose operation is `operation`. Operations are AWS's names
@@ -208,11 +261,34 @@ enum world_fault {
 	WORLD_LATE,         /* silence until the deadline; it happens later, see world_set_late */
 	WORLD_BUSY, /* ScalingActivityInProgress (409 for Kubernetes and Lambda, ServerException of ECS); nothing happens */
 	WORLD_STALE, /* DescribeAutoScalingGroups, DescribeServices, GetFunction: what was edited less than 10 s ago as before */
+	WORLD_SILENCE, /* silence until the deadline; nothing happens */
+	WORLD_GARBAGE, /* 200 with an HTML page; nothing happens */
+	WORLD_SLOW,    /* it happens, but nine tenths of the deadline pass */
+	WORLD_STOP, /* nothing is wrong with it, but its client is stopped as soon as it is submitted, see world_set_stop */
 };
 const char *world_fault_name(enum world_fault fault);
 /* A late call arrives so long after it was submitted (40 s when not set; longer than its deadline). */
 void world_set_late(struct world *world, int64_t ms);
+/* A client is stopped for so long (20 s when not set). */
+void world_set_stop(struct world *world, int64_t ms);
 void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault);
+
+/*
+ * A service is out of order for so long: each call to it suffers `fault`. "autoscaling", "ec2", "ecs", "lambda",
+ * "dynamodb", "sts"; "kubernetes" (running watches end, or are silent for good when it is WORLD_SILENCE);
+ * "credentials" (WORLD_CREDENTIALS_URL); "program" (WORLD_REFUSE: it ends with 1). world_outage_calls: how many were
+ * submitted from the one second to the other of the last outage.
+ */
+void world_service_outage(struct world *world, const char *service, int64_t ms, enum world_fault fault);
+unsigned world_outage_calls(const struct world *world, int64_t from_s, int64_t to_s);
+
+/*
+ * Answers 429, 500 and 503 say Retry-After from now on, so many seconds (otherwise: 429 alone, 1 s).
+ * world_hasty_calls: how often the very same call came again sooner than that. Leases are not counted, they have their
+ * own pace.
+ */
+void world_set_retry_after(struct world *world, int64_t seconds);
+unsigned world_hasty_calls(const struct world *world);
 
 /* How many calls of an operation ("*" as above) were submitted so far. */
 unsigned world_calls(const struct world *world, const char *operation);
@@ -260,6 +336,8 @@ const char *world_change_state(struct world *world, const char *evacuation, cons
 size_t world_records(struct world *world); /* open records, the region's item aside */
 const struct json *world_record(struct world *world, const char *zone_id, const char *resource_id);
 size_t world_zone_owners(struct world *world, const char *zone_id); /* registered in the region's item */
+/* Who has the lease; "" = nobody. */
+const char *world_lease_holder(struct world *world);
 size_t world_events(struct world *world, const char *reason);
 
 /*

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SKEW_MAX_US (5LL * 60 * 1000000)
 #define STALE_MS 10000
 #define ANSWER_MAX_BYTES (8 * 1024 * 1024)
 
@@ -54,6 +53,13 @@ static struct form form_parse(struct arena *arena, const char *body)
 	return form;
 }
 
+const char *sim_form_value(struct arena *arena, const char *form, const char *name)
+{
+	struct form parsed = form_parse(arena, form);
+	size_t at = string_list_find(&parsed.names, name);
+	return at < parsed.names.count ? parsed.values.at[at] : NULL;
+}
+
 static const char *form_get(const struct form *form, const char *name)
 {
 	size_t at = string_list_find(&form->names, name);
@@ -86,6 +92,13 @@ static void label_target(struct sim_request *request)
 	request->operation = dot != NULL ? dot + 1 : target;
 }
 
+/* The credential's scope says who is asked; what is not signed can only be for STS. */
+static const char *signed_service(const struct sim_request *request, struct arena *arena)
+{
+	struct string_list scope = string_list_split(sim_header_or(request, "Authorization", ""), "/", arena);
+	return scope.count >= 5 ? scope.at[3] : "sts";
+}
+
 void sim_aws_label(struct sim_request *request, struct arena *arena)
 {
 	static const char *const effects[] = {"UpdateAutoScalingGroup",
@@ -97,6 +110,7 @@ void sim_aws_label(struct sim_request *request, struct arena *arena)
 	                                      "CreateTable",
 	                                      "UpdateContinuousBackups"};
 	enum protocol protocol = protocol_of(request);
+	request->service = signed_service(request, arena);
 	if (protocol == PROTOCOL_LAMBDA)
 		sim_lambda_label(request, arena);
 	else if (protocol == PROTOCOL_QUERY)
@@ -107,14 +121,7 @@ void sim_aws_label(struct sim_request *request, struct arena *arena)
 		request->effect = request->effect || strcmp(request->operation, effects[i]) == 0;
 }
 
-/* EC2 is the one service that speaks ec2Query; the credential's scope says which it is. */
-static const char *signed_service(struct sim_call *call)
-{
-	struct string_list scope = string_list_split(sim_header_or(&call->request, "Authorization", ""), "/", &call->arena);
-	return scope.count >= 5 ? scope.at[3] : "";
-}
-
-static void answer_xml(struct sim_call *call, int status, const char *body)
+void sim_aws_xml(struct sim_call *call, int status, const char *body)
 {
 	call->answer = (struct sim_answer){status, "text/xml", body, ERROR_NONE};
 }
@@ -156,10 +163,10 @@ static void error_query(struct sim_call *call, int status, const char *code, con
 	static const char other[] =
 		"<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>"
 		"<Code>%s</Code><Message>%s</Message></Error><RequestId>sim</RequestId></ErrorResponse>";
-	if (strcmp(signed_service(call), "ec2") == 0)
-		answer_xml(call, status, arena_printf(&call->arena, ec2, code, message));
+	if (strcmp(call->request.service, "ec2") == 0)
+		sim_aws_xml(call, status, arena_printf(&call->arena, ec2, code, message));
 	else
-		answer_xml(call, status, arena_printf(&call->arena, other, code, message));
+		sim_aws_xml(call, status, arena_printf(&call->arena, other, code, message));
 }
 
 void sim_aws_error(struct sim_call *call, int status, const char *code, const char *message)
@@ -188,7 +195,7 @@ void sim_aws_throttle(struct sim_call *call)
 		sim_aws_error(call, 429, "TooManyRequestsException", "Rate exceeded");
 	else if (protocol != PROTOCOL_QUERY)
 		sim_aws_error(call, 400, "ThrottlingException", "Rate of requests exceeds the allowed throughput.");
-	else if (strcmp(signed_service(call), "ec2") == 0)
+	else if (strcmp(call->request.service, "ec2") == 0)
 		sim_aws_error(call, 503, "RequestLimitExceeded", "Request limit exceeded.");
 	else
 		sim_aws_error(call, 400, "Throttling", "Rate exceeded");
@@ -214,37 +221,6 @@ void sim_aws_busy(struct sim_call *call)
 	abort();
 }
 
-static bool is_hex(const char *string, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (hex_digit(string[i]) < 0)
-			return false;
-	return string[length] == '\0' || string[length] == ',' || string[length] == ' ';
-}
-
-/* NULL when the request is signed in form; else the code of the refusal. Whether the signature is right is checked elsewhere. */
-static const char *signing_trouble(const struct world *world, struct sim_call *call)
-{
-	const char *authorization = sim_header_or(&call->request, "Authorization", "");
-	const char *date = sim_header_or(&call->request, "X-Amz-Date", "");
-	const char *signature = strstr(authorization, "Signature=");
-	const char *credential = strstr(authorization, "Credential=");
-	const char *headers = strstr(authorization, "SignedHeaders=");
-	struct wallclock at;
-	if (!text_starts_with(authorization, "AWS4-HMAC-SHA256 ") || signature == NULL || credential == NULL ||
-	    headers == NULL)
-		return "MissingAuthenticationToken";
-	struct string_list scope = string_list_split(credential + strlen("Credential="), "/, ", &call->arena);
-	if (scope.count < 5 || strcmp(scope.at[4], "aws4_request") != 0 || strcmp(scope.at[2], WORLD_REGION) != 0 ||
-	    !is_hex(signature + strlen("Signature="), 64) || strstr(headers, "host") == NULL ||
-	    strstr(headers, "x-amz-date") == NULL)
-		return "IncompleteSignature";
-	if (!wallclock_parse(date, &at) || strncmp(scope.at[1], date, 8) != 0)
-		return "IncompleteSignature";
-	int64_t skew_us = sim_wall(world).us - at.us;
-	return skew_us > SKEW_MAX_US || skew_us < -SKEW_MAX_US ? "RequestExpired" : NULL;
-}
-
 static void serve_zones(struct world *world, struct sim_call *call)
 {
 	struct text text;
@@ -260,7 +236,7 @@ static void serve_zones(struct world *world, struct sim_call *call)
 			"</networkBorderGroup><zoneType>availability-zone</zoneType><zoneState>available</zoneState></item>",
 			world->zones[i].name, world->zones[i].id);
 	text_append(&text, "</availabilityZoneInfo></DescribeAvailabilityZonesResponse>");
-	answer_xml(call, 200, text_take(&text, &call->arena));
+	sim_aws_xml(call, 200, text_take(&text, &call->arena));
 }
 
 /* From `token` (a position) at most `limit`. */
@@ -307,7 +283,7 @@ static void serve_subnets(struct world *world, struct sim_call *call, const stru
 	if (i < world->subnet_count)
 		text_printf(&text, "<nextToken>page-%zu</nextToken>", i);
 	text_append(&text, "</DescribeSubnetsResponse>");
-	answer_xml(call, 200, text_take(&text, &call->arena));
+	sim_aws_xml(call, 200, text_take(&text, &call->arena));
 }
 
 static void print_instances(const struct world *world, const struct sim_group *group, struct text *text)
@@ -406,7 +382,7 @@ static void serve_groups(struct world *world, struct sim_call *call, const struc
 	text_append(&text,
 	            "</DescribeAutoScalingGroupsResult><ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata>"
 	            "</DescribeAutoScalingGroupsResponse>");
-	answer_xml(call, 200, text_take(&text, &call->arena));
+	sim_aws_xml(call, 200, text_take(&text, &call->arena));
 }
 
 static void rival_strikes(struct world *world, void *context)
@@ -464,7 +440,7 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 	sim_placed_take(world, &group->placed, after);
 	provoke_rival(world, group, after);
 	sim_group_set(world, group, after);
-	answer_xml(
+	sim_aws_xml(
 		call, 200,
 		"<UpdateAutoScalingGroupResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><ResponseMetadata>"
 		"<RequestId>sim</RequestId></ResponseMetadata></UpdateAutoScalingGroupResponse>");
@@ -472,7 +448,7 @@ static void serve_update(struct world *world, struct sim_call *call, const struc
 
 static void serve_identity(const struct world *world, struct sim_call *call)
 {
-	answer_xml(
+	sim_aws_xml(
 		call, 200,
 		arena_printf(
 			&call->arena,
@@ -498,6 +474,8 @@ static void serve_query(struct world *world, struct sim_call *call)
 		serve_update(world, call, &form);
 	else if (strcmp(action, "GetCallerIdentity") == 0)
 		serve_identity(world, call);
+	else if (strncmp(action, "AssumeRole", strlen("AssumeRole")) == 0)
+		sim_sts_serve(world, call);
 	else
 		sim_aws_error(call, 400, "InvalidAction", action);
 }
@@ -512,12 +490,8 @@ static void serve_dynamo(struct world *world, struct sim_call *call)
 
 void sim_aws_serve(struct world *world, struct sim_call *call)
 {
-	const char *trouble = signing_trouble(world, call);
-	if (trouble != NULL) {
-		sim_note(world, "%s: %s", call->request.operation, trouble);
-		sim_aws_error(call, 403, trouble, "The request is not signed as it should be, or too long ago.");
+	if (!sim_identity_aws(world, call))
 		return;
-	}
 	switch (protocol_of(&call->request)) {
 	case PROTOCOL_QUERY:
 		serve_query(world, call);

@@ -1,16 +1,14 @@
 /*
- * The client seam: submit, cancel, wait, wake, and what happens to a call on its way.
+ * The client seam: submit, run, cancel, and what happens to a call on its way.
  */
 #include "world_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define HOUR_MS (60 * 60 * 1000)
 #define CALL_MAX_BYTES (32 * 1024 * 1024)
-#define SPIN_MAX 20000
-#define DEAD_WAITS_MAX 1000
 #define SOON_MS 10000
 #define AWS_LATE_MAX_MS 280000
 
@@ -95,14 +93,18 @@ static void request_copy(struct world *world, struct arena *arena, const struct 
 	out->idle_ms = request->idle_ms;
 	out->max_response_bytes = request->max_response_bytes;
 	out->stream = request->stream;
+	out->not_after = request->not_after;
 }
 
 static void request_label(struct world *world, struct sim_request *request, struct arena *arena)
 {
+	request->service = "kubernetes";
 	if (is_kube(request))
 		sim_kube_label(request, arena);
 	else if (strcmp(request->host, "aws.sim") == 0)
 		sim_aws_label(request, arena);
+	else if (sim_is_credentials(request))
+		request->service = request->operation = "credentials";
 	else
 		sim_broken(world, "there is no host %s", request->host);
 	request->counted = !request->stream && strstr(request->operation, " leases") == NULL;
@@ -124,7 +126,7 @@ static void count_call(struct world *world, const char *operation)
 
 static enum world_fault fault_of(struct world *world, const struct sim_request *request)
 {
-	enum world_fault found = WORLD_NO_FAULT;
+	enum world_fault found = sim_outage_of(world, request);
 	if (!instant_reached(is_kube(request) ? world->kube_back : world->aws_back, world->now))
 		found = WORLD_REFUSE;
 	for (size_t i = 0; i < world->fault_count; i++) {
@@ -138,38 +140,68 @@ static enum world_fault fault_of(struct world *world, const struct sim_request *
 	return found;
 }
 
-/* Faults without an answer end at the deadline, a refused connection at once. */
-static void schedule_call(struct world *world, struct sim_call *call)
+static int64_t left_ms(const struct world *world, const struct sim_call *call)
 {
-	int64_t deadline_ms = call->request.deadline_ms;
+	int64_t left = call->request.deadline_ms - instant_between_ms(call->submitted, world->now);
+	return left > 0 ? left : 0;
+}
+
+/* Faults without an answer end at the deadline, a refused connection at once. */
+static void call_travel(struct world *world, struct sim_call *call)
+{
 	switch (call->fault) {
 	case WORLD_REFUSE:
 		sim_schedule(world, call->latency_ms, THING_REPLY, call, NULL, NULL);
 		return;
 	case WORLD_LOSE_REPLY:
 		sim_schedule(world, call->latency_ms / 2, THING_SERVE, call, NULL, NULL);
-		sim_schedule(world, deadline_ms, THING_REPLY, call, NULL, NULL);
+		sim_schedule(world, left_ms(world, call), THING_REPLY, call, NULL, NULL);
+		return;
+	case WORLD_SILENCE:
+		sim_schedule(world, left_ms(world, call), THING_REPLY, call, NULL, NULL);
 		return;
 	case WORLD_LATE:
-		sim_schedule(world, deadline_ms, THING_REPLY, call, NULL, NULL);
+		sim_schedule(world, left_ms(world, call), THING_REPLY, call, NULL, NULL);
 		sim_schedule(world, world->late_ms, THING_SERVE, call, NULL, NULL);
+		return;
+	case WORLD_SLOW:
+		call->latency_ms = left_ms(world, call) * 9 / 10;
+		sim_schedule(world, call->latency_ms / 2, THING_SERVE, call, NULL, NULL);
 		return;
 	default:
 		sim_schedule(world, call->latency_ms / 2, THING_SERVE, call, NULL, NULL);
 	}
 }
 
-static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
-                              void *owner)
+/* The connection stands. */
+static void call_send(struct world *world, struct sim_call *call)
 {
-	struct world *world = (struct world *)client;
-	uint64_t number = ++world->last_call;
-	if (world->killed)
-		return number;
+	struct instant not_after = call->request.not_after;
+	if (left_ms(world, call) == 0) {
+		call->answer.transport = ERROR_TIMEOUT;
+		call->answer.body = "no connection before the deadline";
+		sim_schedule(world, 0, THING_REPLY, call, NULL, NULL);
+		return;
+	}
+	if (not_after.ms != 0 && instant_reached(not_after, world->now)) {
+		sim_note(world, "%s is not sent any more", call->request.operation);
+		call->answer.transport = ERROR_STALE;
+		sim_schedule(world, 0, THING_REPLY, call, NULL, NULL);
+		return;
+	}
+	sim_check_lease(world, call->client, &call->request, "is put on the wire");
+	call->sent = true;
+	call_travel(world, call);
+}
+
+static struct sim_call *call_new(struct sim_client *client, struct arena *arena, void *owner)
+{
+	struct world *world = client->world;
 	struct sim_call *call = calloc(1, sizeof(*call));
 	if (call == NULL)
 		abort();
-	call->number = number;
+	call->number = world->last_call;
+	call->client = client;
 	call->owner = owner;
 	call->client_arena = arena;
 	call->submitted = world->now;
@@ -177,14 +209,66 @@ static uint64_t client_submit(struct client *client, struct arena *arena, const 
 	arena_init(&call->arena, "call in the simulated world", CALL_MAX_BYTES);
 	call->next = world->calls;
 	world->calls = call;
+	return call;
+}
+
+static uint64_t client_submit(struct client *client, struct arena *arena, const struct http_request *request,
+                              void *owner)
+{
+	struct sim_client *self = (struct sim_client *)client;
+	struct world *world = self->world;
+	uint64_t number = ++world->last_call;
+	if (world->killed)
+		return number;
+	struct sim_call *call = call_new(self, arena, owner);
 	request_copy(world, &call->arena, request, &call->request);
 	request_label(world, &call->request, &call->arena);
-	sim_check_submit(world, &call->request);
+	sim_check_lease(world, self, &call->request, "is submitted");
 	count_call(world, call->request.operation);
 	if (call->request.counted)
 		count_call(world, "*");
 	call->fault = fault_of(world, &call->request);
-	schedule_call(world, call);
+	if (call->fault == WORLD_STOP)
+		world_pause(world, client, world->stop_ms);
+	int64_t connect_ms = world->connect_ms < call->request.deadline_ms ? world->connect_ms : call->request.deadline_ms;
+	if (connect_ms > 0)
+		sim_schedule(world, connect_ms, THING_SEND, call, NULL, NULL);
+	else
+		call_send(world, call);
+	return number;
+}
+
+static void program_copy(struct world *world, struct arena *arena, const struct program *program,
+                         struct sim_request *out)
+{
+	if (program->argv == NULL || program->argv[0] == NULL)
+		sim_broken(world, "a program without a name");
+	const char *slash = strrchr(program->argv[0], '/');
+	out->method = "RUN";
+	out->host = out->query = out->body = "";
+	out->path = arena_string(arena, program->argv[0]);
+	out->service = "program";
+	out->operation = arena_printf(arena, "RUN %s", slash != NULL ? slash + 1 : program->argv[0]);
+	out->deadline_ms = program->deadline_ms > 0 ? program->deadline_ms : 60000;
+	out->max_response_bytes = program->max_output_bytes > 0 ? program->max_output_bytes : 1024 * 1024;
+	for (size_t i = 0; program->environment != NULL && program->environment[i] != NULL; i++)
+		http_add_header(&out->headers, arena, "environment", arena_string(arena, program->environment[i]));
+}
+
+static uint64_t client_run(struct client *client, struct arena *arena, const struct program *program, void *owner)
+{
+	struct sim_client *self = (struct sim_client *)client;
+	struct world *world = self->world;
+	uint64_t number = ++world->last_call;
+	if (world->killed)
+		return number;
+	struct sim_call *call = call_new(self, arena, owner);
+	program_copy(world, &call->arena, program, &call->request);
+	call->latency_ms = 200 + sim_chance(world, 400);
+	count_call(world, call->request.operation);
+	call->fault = fault_of(world, &call->request);
+	call->sent = true;
+	call_travel(world, call);
 	return number;
 }
 
@@ -219,8 +303,8 @@ static void call_abandon(struct world *world, struct sim_call *call)
 		call->abandoned = true; /* its reply finds nobody, and it arrives as it would have */
 		return;
 	}
-	bool lands =
-		call->answer.status == 0 && !call->stream.open && call->fault != WORLD_REFUSE && sim_chance(world, 2) == 0;
+	bool lands = call->sent && call->answer.status == 0 && !call->stream.open && call->fault != WORLD_REFUSE &&
+	             call->fault != WORLD_SILENCE && sim_chance(world, 2) == 0;
 	call->abandoned = true;
 	if (!lands) {
 		call_free(world, call);
@@ -234,8 +318,10 @@ static void call_abandon(struct world *world, struct sim_call *call)
 
 static void client_cancel(struct client *client, uint64_t number)
 {
-	struct world *world = (struct world *)client;
+	struct sim_client *self = (struct sim_client *)client;
+	struct world *world = self->world;
 	struct sim_call *call = call_find(world, number);
+	sim_client_forget(self, number);
 	if (call != NULL && !call->abandoned)
 		call_abandon(world, call);
 }
@@ -252,17 +338,21 @@ static void client_die(struct world *world)
 	}
 }
 
-static void answer_html(struct sim_call *call)
+static void answer_html(struct sim_call *call, int status, const char *title)
 {
-	call->answer.status = 500;
+	call->answer.status = status;
 	call->answer.content_type = "text/html";
-	call->answer.body = "<html><body><h1>Internal Server Error</h1></body></html>";
+	call->answer.body = arena_printf(&call->arena, "<html><body><h1>%s</h1></body></html>", title);
 }
 
 static void serve_handled(struct world *world, struct sim_call *call)
 {
 	if (is_kube(&call->request))
 		sim_kube_serve(world, call);
+	else if (strcmp(call->request.service, "program") == 0)
+		sim_program_serve(world, call);
+	else if (strcmp(call->request.service, "credentials") == 0)
+		sim_credentials_serve(world, call);
 	else
 		sim_aws_serve(world, call);
 }
@@ -280,11 +370,14 @@ static void serve_fault(struct world *world, struct sim_call *call)
 			sim_aws_busy(call);
 		break;
 	case WORLD_ERROR_BEFORE:
-		answer_html(call);
+		answer_html(call, 500, "Internal Server Error");
 		break;
 	case WORLD_ERROR_AFTER:
 		serve_handled(world, call);
-		answer_html(call);
+		answer_html(call, 500, "Internal Server Error");
+		break;
+	case WORLD_GARBAGE:
+		answer_html(call, 200, "It works!");
 		break;
 	default:
 		serve_handled(world, call);
@@ -328,29 +421,59 @@ static void response_error(struct http_response *response, enum error_kind kind,
 	(void)error_set(&response->error, kind, "%s", message);
 }
 
-static struct http_response *response_make(struct sim_call *call)
+/*
+ * "Fri, 02 Jan 2026 03:04:05 GMT". Servers' clocks are right; who gives a container its keys lives on the same machine
+ * as the client.
+ */
+static const char *http_date(const struct world *world, const struct sim_request *request, struct arena *arena)
+{
+	bool near = strcmp(request->service, "credentials") == 0;
+	time_t seconds = (time_t)((sim_wall(world).us / 1000 + (near ? world->skew_ms : 0)) / 1000);
+	struct tm parts;
+	char date[40];
+	(void)gmtime_r(&seconds, &parts);
+	(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+	return arena_string(arena, date);
+}
+
+static struct http_response *response_make(struct world *world, struct sim_call *call)
 {
 	struct arena *arena = call->client_arena;
 	struct http_response *response = ARENA_NEW(arena, struct http_response);
 	response->body = "";
+	if (call->answer.transport != ERROR_NONE && call->answer.status == 0) {
+		response_error(response, call->answer.transport,
+		               call->answer.body != NULL ? call->answer.body : "it is too late to send it");
+		return response;
+	}
+	bool program = strcmp(call->request.service, "program") == 0;
+	if (program && (call->fault == WORLD_REFUSE || call->answer.status >= 400)) {
+		response_error(response, ERROR_REJECTED, "it ended with 1: not logged in");
+		return response;
+	}
 	if (call->fault == WORLD_REFUSE || call->fault == WORLD_BREAK) {
 		response_error(response, ERROR_UNREACHABLE,
 		               call->fault == WORLD_REFUSE ? "connection refused" : "connection reset");
 		return response;
 	}
-	if (call->fault == WORLD_LOSE_REPLY || call->fault == WORLD_LATE) {
+	if (call->fault == WORLD_LOSE_REPLY || call->fault == WORLD_LATE || call->fault == WORLD_SILENCE) {
 		response_error(response, ERROR_TIMEOUT, "no answer before the deadline");
 		return response;
 	}
 	response->status = call->answer.status;
 	http_add_header(&response->headers, arena, "Content-Type", arena_string(arena, call->answer.content_type));
-	if (!is_kube(&call->request))
+	if (strcmp(call->request.host, "aws.sim") == 0)
 		http_add_header(&response->headers, arena, "x-amzn-RequestId",
 		                arena_printf(arena, "sim-%llu", (unsigned long long)call->number));
 	if (call->error_type != NULL)
 		http_add_header(&response->headers, arena, "x-amzn-ErrorType", call->error_type);
-	if (call->answer.status == 429 && !call->no_retry_after)
-		http_add_header(&response->headers, arena, "Retry-After", "1");
+	if (!program)
+		http_add_header(&response->headers, arena, "Date", http_date(world, &call->request, arena));
+	int64_t retry_after_s = sim_retry_after_s(world, call);
+	if (retry_after_s > 0)
+		http_add_header(&response->headers, arena, "Retry-After",
+		                arena_printf(arena, "%lld", (long long)retry_after_s));
+	sim_outage_said(world, &call->request, retry_after_s);
 	bool bodiless = call->request.stream && call->answer.status == 200;
 	if (call->answer.body != NULL && !bodiless) {
 		response->body = arena_string(arena, call->answer.body);
@@ -370,7 +493,7 @@ static bool call_reply(struct world *world, struct sim_call *call, struct client
 		call_free(world, call);
 		return false;
 	}
-	struct http_response *response = response_make(call);
+	struct http_response *response = response_make(world, call);
 	if (call->stream.open && call->answer.transport != ERROR_NONE)
 		response_error(response, call->answer.transport, "no byte for too long");
 	*out = (struct client_event){
@@ -394,9 +517,27 @@ static void stream_idle(struct world *world, struct sim_call *call)
 	sim_schedule(world, 0, THING_REPLY, call, NULL, NULL);
 }
 
+/* What moves only while its client runs waits for that. */
+static bool thing_waits(struct world *world, const struct sim_thing *thing)
+{
+	bool clients = thing->kind == THING_SEND || thing->kind == THING_REPLY || thing->kind == THING_STREAM ||
+	               thing->kind == THING_IDLE;
+	if (!clients || thing->call->abandoned)
+		return false;
+	int64_t left = instant_between_ms(world->now, thing->call->client->paused_until);
+	if (left <= 0)
+		return false;
+	/* When it goes on, everything moves on the wire before anything is told. */
+	sim_schedule(world, left + (thing->kind != THING_SEND), thing->kind, thing->call, NULL, NULL);
+	return true;
+}
+
 static bool thing_run(struct world *world, const struct sim_thing *thing, struct client_event *out)
 {
 	switch (thing->kind) {
+	case THING_SEND:
+		call_send(world, thing->call);
+		return false;
 	case THING_SERVE:
 		call_serve(world, thing->call);
 		return false;
@@ -422,8 +563,7 @@ static bool thing_run(struct world *world, const struct sim_thing *thing, struct
 	abort();
 }
 
-/* Run what is due until then, in order, to the first thing that is to be told. False when nothing is due any more. */
-bool sim_run_next(struct world *world, struct instant until, struct client_event *out)
+bool sim_run_next(struct world *world, struct instant until, struct sim_client **to, struct client_event *out)
 {
 	while (!world->killed && world->things != NULL && world->things->due.ms <= until.ms) {
 		struct sim_thing thing = *world->things;
@@ -432,56 +572,16 @@ bool sim_run_next(struct world *world, struct instant until, struct client_event
 		if (thing.due.ms > world->now.ms)
 			world->now = thing.due;
 		arena_reset(&world->scratch);
-		if (thing_run(world, &thing, out))
+		*to = thing.call != NULL ? thing.call->client : NULL; /* which may be gone when it has run */
+		if (!thing_waits(world, &thing) && thing_run(world, &thing, out))
 			return true;
 	}
 	return false;
 }
 
-static void wait_checks(struct world *world, struct instant until)
+void sim_calls_init(struct client *client)
 {
-	bool in_flight = false;
-	for (const struct sim_call *call = world->calls; call != NULL; call = call->next)
-		in_flight = in_flight || !call->abandoned;
-	if (!in_flight && until.ms > world->now.ms + HOUR_MS)
-		sim_broken(world, "waiting with nothing in flight and nothing due");
-	if (until.ms > world->now.ms)
-		world->idle_waits = 0;
-	else if (++world->idle_waits > SPIN_MAX)
-		sim_broken(world, "the engine spins: %d waits that were due at once", SPIN_MAX);
-}
-
-static void client_wait(struct client *client, struct instant until, struct client_event *out)
-{
-	struct world *world = (struct world *)client;
-	*out = (struct client_event){.what = CLIENT_DUE};
-	arena_reset(&world->looks);
-	if (world->killed) {
-		if (++world->dead_waits > DEAD_WAITS_MAX)
-			sim_broken(world, "a dead engine goes on waiting");
-		return;
-	}
-	wait_checks(world, until);
-	if (world->woken) {
-		world->woken = false;
-		out->what = CLIENT_WOKEN;
-		return;
-	}
-	struct instant limit = until.ms > world->now.ms ? until : world->now;
-	if (sim_run_next(world, limit, out) || world->killed)
-		return;
-	world->now = limit;
-}
-
-static void client_wake(struct client *client)
-{
-	((struct world *)client)->woken = true;
-}
-
-void sim_client_init(struct world *world)
-{
-	world->client.submit = client_submit;
-	world->client.cancel = client_cancel;
-	world->client.wait = client_wait;
-	world->client.wake = client_wake;
+	client->submit = client_submit;
+	client->run = client_run;
+	client->cancel = client_cancel;
 }

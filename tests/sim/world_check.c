@@ -1,12 +1,15 @@
 /*
- * The safety rules, re-checked after every effect and every deed of somebody else. A broken one prints the timeline and aborts.
+ * The safety rules, re-checked after every effect and every deed of somebody else. A broken one prints the timeline
+ * and aborts.
  *
  *   1  no group, service or function that has subnets is ever without one
  *   2  the engine takes out of one only what an open record (Intent) names, and all that the record names and it had
  *   3  the engine adds to one only what a record being restored names; security groups and the like stay as they are
  *   4  a subnet that was taken and is not back stands in an open record
- *   5  a node with our taint carries our annotation, and its zone has an evacuation; so has each open record of this cluster
- *   6  no effect is submitted without the lease, renewed less than 10 s ago
+ *   5  a node with our taint carries our annotation, and its zone has an evacuation; so has each open record of this
+ *      cluster
+ *   6  no effect is submitted, or put on the wire later, without the lease, renewed less than 10 s ago; no two clients
+ *      have it so
  *   7  a pod is evicted only where a zone is evacuated, never one that a drain leaves, and no budget is overdrawn
  *   8  a group is taken out of a zone only when its nodes there hold no pod that a drain would wait for
  */
@@ -208,14 +211,27 @@ void sim_check(struct world *world)
 		check_record(world, dynamo_item_at(world->dynamo, WORLD_TABLE, i));
 }
 
-void sim_check_submit(struct world *world, const struct sim_request *request)
+void sim_check_lease(struct world *world, const struct sim_client *client, const struct sim_request *request,
+                     const char *what)
 {
 	if (!request->effect || !world->lease_used)
 		return;
-	if (!world->leads)
-		sim_broken(world, "%s %s without the lease", request->operation, request->path);
-	int64_t age_ms = instant_between_ms(world->lease_renewed, world->now);
+	if (!client->leads)
+		sim_broken(world, "%s %s %s without the lease", request->operation, request->path, what);
+	int64_t age_ms = instant_between_ms(client->lease_renewed, world->now);
 	if (age_ms >= RENEW_DEADLINE_MS)
-		sim_broken(world, "%s %s with a lease renewed %lld ms ago", request->operation, request->path,
+		sim_broken(world, "%s %s %s with a lease renewed %lld ms ago", request->operation, request->path, what,
 		           (long long)age_ms);
+}
+
+static bool may_act(const struct world *world, const struct sim_client *client)
+{
+	return client->leads && instant_between_ms(client->lease_renewed, world->now) < RENEW_DEADLINE_MS;
+}
+
+void sim_check_leaders(struct world *world)
+{
+	if (may_act(world, &world->clients[0]) && may_act(world, &world->clients[1]))
+		sim_broken(world, "%s and %s lead at the same time", world->clients[0].lease_identity,
+		           world->clients[1].lease_identity);
 }

@@ -351,8 +351,9 @@ static void serve_named(struct world *world, struct sim_call *call, const struct
 }
 
 /* What the lease says after a write by the client, for the rule that nothing is written without it. */
-static void follow_lease(struct world *world, const struct sim_call *call)
+static void follow_lease(struct world *world, struct sim_call *call)
 {
+	struct sim_client *client = call->client;
 	bool of_lease = strstr(call->request.operation, " leases") != NULL;
 	world->lease_used = world->lease_used || of_lease;
 	if (call->abandoned || !of_lease || strcmp(call->request.method, "GET") == 0 || call->answer.status >= 300)
@@ -360,23 +361,17 @@ static void follow_lease(struct world *world, const struct sim_call *call)
 	struct error error;
 	const struct json *lease = json_parse(&world->scratch, call->answer.body, strlen(call->answer.body), &error);
 	const char *holder = json_path_string(lease, "spec.holderIdentity");
-	world->leads = holder != NULL && holder[0] != '\0';
-	world->lease_renewed = call->submitted;
-	(void)snprintf(world->lease_identity, sizeof(world->lease_identity), "%s", world->leads ? holder : "");
-}
-
-static bool is_known(const struct world *world, const char *authorization)
-{
-	if (!text_starts_with(authorization, "Bearer "))
-		return false;
-	return world->bearer == NULL || strcmp(authorization + strlen("Bearer "), world->bearer) == 0;
+	client->leads = holder != NULL && holder[0] != '\0';
+	client->lease_renewed = call->submitted;
+	(void)snprintf(client->lease_identity, sizeof(client->lease_identity), "%s", client->leads ? holder : "");
+	sim_check_leaders(world);
 }
 
 void sim_kube_serve(struct world *world, struct sim_call *call)
 {
 	struct route route;
 	const char *method = call->request.method;
-	if (!is_known(world, sim_header_or(&call->request, "Authorization", ""))) {
+	if (!sim_identity_kube(world, call)) {
 		sim_kube_status(call, 401, "Unauthorized", "Unauthorized");
 		return;
 	}

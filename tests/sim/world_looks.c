@@ -92,6 +92,12 @@ size_t world_zone_owners(struct world *world, const char *zone_id)
 	return json_count(json_get(json_get(item, attribute), "SS"));
 }
 
+const char *world_lease_holder(struct world *world)
+{
+	const char *holder = json_path_string(sim_kube_object(world, "leases", "zonevac"), "spec.holderIdentity");
+	return holder != NULL ? arena_string(&world->looks, holder) : "";
+}
+
 size_t world_events(struct world *world, const char *reason)
 {
 	size_t count = 0;

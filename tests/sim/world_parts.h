@@ -88,6 +88,8 @@ struct sim_request {
 	int32_t idle_ms;
 	size_t max_response_bytes;
 	bool stream;
+	const char *service;      /* "kubernetes", "autoscaling" …, "credentials", "program" */
+	struct instant not_after; /* ms 0 = at any time */
 };
 
 struct sim_answer {
@@ -114,6 +116,7 @@ struct sim_stream {
 struct sim_call {
 	struct sim_call *next;
 	uint64_t number;
+	struct sim_client *client;
 	void *owner;
 	struct arena *client_arena;
 	struct arena arena;
@@ -125,10 +128,12 @@ struct sim_call {
 	const char *error_type; /* header x-amzn-ErrorType of the answer; NULL = none */
 	bool no_retry_after;    /* a 429 that does not say when */
 	enum world_fault fault;
+	bool sent;      /* it is on the wire */
 	bool abandoned; /* cancelled, or its client is dead: nothing is told */
 };
 
 enum sim_thing_kind {
+	THING_SEND,
 	THING_SERVE,
 	THING_REPLY,
 	THING_STREAM,
@@ -159,23 +164,42 @@ struct sim_counter {
 	unsigned count;
 };
 
-struct sim_kube;   /* world_kube.c */
-struct sim_ecs;    /* world_ecs.c */
-struct sim_lambda; /* world_lambda.c */
-struct sim_pods;   /* world_pods.c */
+/* One process that lives in the world, and what is known of it. */
+struct sim_client {
+	struct client client; /* first: the seam's functions get this */
+	struct world *world;
+	bool used;
+	bool woken;
+	uint64_t chance;
+	unsigned idle_waits;          /* waits that ended at once, in a row */
+	struct instant until;         /* of its last wait */
+	struct instant paused_until;  /* it is stopped: nothing is told to it, and nothing of it goes on the wire */
+	struct sim_told *told;        /* what came for it while another one waited */
+	char lease_identity[256];     /* of its last life, from its own writes */
+	struct instant lease_renewed; /* when the last renewal that succeeded was submitted */
+	bool leads;
+};
+
+#define SIM_CLIENTS 2
+
+struct sim_kube;     /* world_kube.c */
+struct sim_identity; /* world_identity.c */
+struct sim_outages;  /* world_outage.c */
+struct sim_ecs;      /* world_ecs.c */
+struct sim_lambda;   /* world_lambda.c */
+struct sim_pods;     /* world_pods.c */
 
 struct world {
-	struct client client; /* first: the seam's functions get this */
+	struct sim_client clients[SIM_CLIENTS];
 	struct instant now;
+	int64_t skew_ms;    /* how far the clients' wall clock is ahead */
+	int64_t connect_ms; /* from submit to the wire */
 	uint64_t seed;
-	uint64_t chance;        /* the world's own */
-	uint64_t client_chance; /* what the client's random gives */
+	uint64_t chance; /* the world's own */
 	uint64_t sequence;
 	uint64_t last_call;
 	struct sim_call *calls;
 	struct sim_thing *things; /* sorted by due, sequence */
-	bool woken;
-	unsigned idle_waits; /* waits that ended at once, in a row */
 
 	unsigned effects;
 	unsigned kill_at; /* 0 = never */
@@ -185,6 +209,7 @@ struct world {
 
 	struct instant kube_back; /* out of reach until then */
 	struct instant aws_back;
+	int64_t stop_ms; /* a client that is stopped stays so */
 	int64_t late_ms; /* from submit to arrival of a late call */
 	struct sim_fault faults[SIM_FAULTS_MAX];
 	size_t fault_count;
@@ -199,8 +224,9 @@ struct world {
 	size_t group_count;
 	unsigned instances_made;
 
-	char account[16];   /* of whoever asks; what is there stays in WORLD_ACCOUNT */
-	const char *bearer; /* the one token that is good; NULL = any */
+	char account[16]; /* of whoever asks; what is there stays in WORLD_ACCOUNT */
+	struct sim_identity *identity;
+	struct sim_outages *outages;
 	struct dynamo *dynamo;
 	struct sim_kube *kube;
 	struct sim_ecs *ecs;
@@ -211,9 +237,6 @@ struct world {
 	bool undrained_allowed;    /* a group may be changed though its nodes are not drained */
 	bool unreplicated_allowed; /* pods without a controller may be evicted */
 
-	char lease_identity[256];     /* of the client's last life, from its own writes */
-	struct instant lease_renewed; /* when the last renewal that succeeded was submitted */
-	bool leads;
 	bool lease_used; /* some life asked for the lease: effects need it from then on */
 
 	struct arena scratch; /* of one thing */
@@ -223,6 +246,7 @@ struct world {
 
 /* world.c */
 uint32_t sim_chance(struct world *world, uint32_t below);
+uint64_t sim_chance_next(uint64_t *state);
 struct wallclock sim_wall(const struct world *world);
 void sim_schedule(struct world *world, int64_t after_ms, enum sim_thing_kind kind, struct sim_call *call,
                   void (*run)(struct world *world, void *context), void *context);
@@ -230,10 +254,16 @@ void sim_note(struct world *world, const char *format, ...) __attribute__((forma
 _Noreturn void sim_broken(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *sim_strdup(const char *string);
 
-/* world_calls.c: the client seam */
-void sim_client_init(struct world *world);
+/* world_client.c: clocks, chance, waiting */
+void sim_clients_init(struct world *world);
+void sim_clients_free(struct world *world);
+void sim_client_forget(struct sim_client *client, uint64_t call);
+
+/* world_calls.c: what becomes of a call */
+void sim_calls_init(struct client *client);
 void sim_calls_drop(struct world *world);
-bool sim_run_next(struct world *world, struct instant until, struct client_event *out);
+/* Run what is due until then, in order, to the first thing that is to be told. False when nothing is due any more. */
+bool sim_run_next(struct world *world, struct instant until, struct sim_client **to, struct client_event *out);
 
 /* Comma-separated lists, in the scratch arena. */
 struct string_list sim_list(struct world *world, const char *csv);
@@ -276,6 +306,9 @@ struct json *sim_json_patch(struct arena *arena, const struct json *object, cons
 /* world_aws.c */
 void sim_aws_label(struct sim_request *request, struct arena *arena);
 void sim_aws_serve(struct world *world, struct sim_call *call);
+void sim_aws_xml(struct sim_call *call, int status, const char *body);
+/* A member of a form; NULL = none. */
+const char *sim_form_value(struct arena *arena, const char *form, const char *name);
 void sim_aws_throttle(struct sim_call *call);
 void sim_aws_busy(struct sim_call *call);
 const char *sim_header_or(const struct sim_request *request, const char *name, const char *otherwise);
@@ -348,6 +381,28 @@ void sim_pods_node_gone(struct world *world, const char *node);
 const char *sim_pods_undrained(struct world *world, const char *node);
 void sim_pods_check(struct world *world);
 
+/* world_identity.c */
+struct sim_identity *sim_identity_new(void);
+void sim_identity_free(struct sim_identity *identity);
+/* Is it signed in form, in time, with keys that are good? False: it is answered with what the service says to that. */
+bool sim_identity_aws(struct world *world, struct sim_call *call);
+/* May the API server serve it? */
+bool sim_identity_kube(struct world *world, const struct sim_call *call);
+bool sim_is_credentials(const struct sim_request *request);
+void sim_credentials_serve(struct world *world, struct sim_call *call);
+/* AssumeRole and AssumeRoleWithWebIdentity. */
+void sim_sts_serve(struct world *world, struct sim_call *call);
+void sim_program_serve(struct world *world, struct sim_call *call);
+
+/* world_outage.c */
+struct sim_outages *sim_outages_new(void);
+void sim_outages_free(struct sim_outages *outages);
+/* Counts the call when its service is out of order; what it is to suffer. */
+enum world_fault sim_outage_of(struct world *world, const struct sim_request *request);
+/* An answer said when to come again (0 = it did not). */
+void sim_outage_said(struct world *world, const struct sim_request *request, int64_t after_s);
+int64_t sim_retry_after_s(const struct world *world, const struct sim_call *call);
+
 /* world_check.c */
 void sim_check(struct world *world);
 void sim_check_update(struct world *world, struct sim_placed *placed, const char *after, bool late);
@@ -356,7 +411,10 @@ void sim_check_rest(struct world *world, const struct sim_placed *placed, const 
                     const char *sent, bool late);
 void sim_check_group(struct world *world, const struct sim_group *group, const char *after, bool late);
 void sim_check_eviction(struct world *world, const char *pod, const char *node, bool late);
-void sim_check_submit(struct world *world, const struct sim_request *request);
+/* When it is submitted, and when it is put on the wire. */
+void sim_check_lease(struct world *world, const struct sim_client *client, const struct sim_request *request,
+                     const char *what);
+void sim_check_leaders(struct world *world);
 const struct json *sim_record_naming(struct world *world, const struct sim_placed *placed, const char *subnet_id);
 
 #endif

@@ -1,62 +1,39 @@
 #include "aws/credentials.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "environment.h"
 
+#define MINUTE ((int64_t)60 * 1000)
+
 static struct arena arena;
 static struct error error;
-static struct aws_credentials credentials;
-static char home[64];
 
 static void set_up(void)
 {
-	arena_init(&arena, "test", 16 * 1024 * 1024);
+	arena_init(&arena, "test", 1024 * 1024);
 	error = (struct error){0};
-	strcpy(home, "/tmp/zonevac-credentials-XXXXXX");
-	cr_assert_not_null(mkdtemp(home));
-}
-
-static const char *in_home(const char *name)
-{
-	return arena_printf(&arena, "%s/%s", home, name);
 }
 
 static void tear_down(void)
 {
-	unlink(in_home("credentials"));
-	unlink(in_home("config"));
-	rmdir(home);
 	arena_done(&arena);
 }
 
 TestSuite(credentials, .init = set_up, .fini = tear_down);
 
-static const char *write_file(const char *name, const char *text)
+static struct wallclock at(int64_t ms)
 {
-	const char *path = in_home(name);
-	FILE *file = fopen(path, "w");
-
-	cr_assert_not_null(file);
-	fputs(text, file);
-	fclose(file);
-	return path;
+	return (struct wallclock){1700000000000000 + ms * 1000};
 }
 
-static void loads(const struct aws_environment *environment)
+static int64_t refresh_in(int64_t life_ms, int64_t age_ms, uint32_t random)
 {
-	cr_assert(aws_credentials_load(&arena, environment, &credentials, &error), "%s", error.message);
-}
+	struct aws_credentials credentials = {.expires_at = at(life_ms)};
 
-static void fails(const struct aws_environment *environment, enum error_kind kind, const char *part)
-{
-	cr_assert_not(aws_credentials_load(&arena, environment, &credentials, &error));
-	cr_assert_eq(error.kind, kind, "%s", error.message);
-	cr_assert_not_null(strstr(error.message, part), "%s", error.message);
+	return aws_credentials_refresh_in_ms(&credentials, at(0), at(age_ms), random);
 }
 
 Test(credentials, empty_variables_are_not_set)
@@ -66,91 +43,124 @@ Test(credentials, empty_variables_are_not_set)
 	cr_assert_str_eq(aws_env(TABLE("A", "b"), "A"), "b");
 }
 
-Test(credentials, environment_comes_first)
+Test(credentials, copies_outlive_what_they_were_made_from)
 {
-	const char *file = write_file("credentials", "[default]\naws_access_key_id=F\naws_secret_access_key=G\n");
+	struct arena short_lived;
+	struct aws_credentials out;
+	struct aws_credentials from = {.expires_at = {7}, .may_outlive = true};
 
-	loads(TABLE("AWS_ACCESS_KEY_ID", "AKID", "AWS_SECRET_ACCESS_KEY", "s3cret", "AWS_SHARED_CREDENTIALS_FILE", file,
-	            "AWS_WEB_IDENTITY_TOKEN_FILE", "/x"));
-	cr_assert_str_eq(credentials.access_key_id, "AKID");
-	cr_assert_str_eq(credentials.secret_access_key, "s3cret");
-	cr_assert_null(credentials.session_token);
-	cr_assert_str_eq(credentials.source, "environment");
-	cr_assert_eq(credentials.expires_at.us, 0);
+	arena_init(&short_lived, "short", 4096);
+	from.access_key_id = arena_string(&short_lived, "A");
+	from.secret_access_key = arena_string(&short_lived, "S");
+	from.source = arena_string(&short_lived, "environment");
+	aws_credentials_copy(&arena, &from, &out);
+	arena_done(&short_lived);
+	cr_assert_str_eq(out.access_key_id, "A");
+	cr_assert_str_eq(out.secret_access_key, "S");
+	cr_assert_null(out.session_token);
+	cr_assert_str_eq(out.source, "environment");
+	cr_assert_eq(out.expires_at.us, 7);
+	cr_assert(out.may_outlive);
+	from = (struct aws_credentials){.session_token = "T"};
+	aws_credentials_copy(&arena, &from, &out);
+	cr_assert_str_eq(out.session_token, "T");
+	cr_assert_not(out.may_outlive);
 }
 
-Test(credentials, environment_with_token)
+Test(credentials, words_are_printable_and_without_blanks)
 {
-	loads(TABLE("AWS_ACCESS_KEY_ID", "A", "AWS_SECRET_ACCESS_KEY", "S", "AWS_SESSION_TOKEN", "T"));
-	cr_assert_str_eq(credentials.session_token, "T");
+	static const char *const wrong[] = {"Qz b", "Qz\tb", "Qz\n", "\rQz", "Qz\x7f", "Qz\xc3\xa9", "\x01Qz"};
+
+	cr_assert(aws_credentials_check_word("X", NULL, &error));
+	cr_assert(aws_credentials_check_word("X", "", &error));
+	cr_assert(aws_credentials_check_word("X", "AKIA/+=~!", &error));
+	cr_assert_eq(error.kind, ERROR_NONE);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		error = (struct error){0};
+		cr_assert_not(aws_credentials_check_word("THE_NAME", wrong[i], &error), "%zu", i);
+		cr_assert_eq(error.kind, ERROR_INPUT);
+		cr_assert(strncmp(error.message, "THE_NAME contains ", 18) == 0, "%s", error.message);
+		cr_assert_null(strstr(error.message, "Qz"));
+	}
 }
 
-Test(credentials, half_a_pair_is_an_error_not_another_identity)
+Test(credentials, without_an_end_they_are_never_fetched_anew)
 {
-	const char *file = write_file("credentials", "[default]\naws_access_key_id=F\naws_secret_access_key=G\n");
+	struct aws_credentials credentials = {0};
 
-	fails(TABLE("AWS_ACCESS_KEY_ID", "A", "AWS_SHARED_CREDENTIALS_FILE", file), ERROR_INPUT,
-	      "AWS_SECRET_ACCESS_KEY is not");
-	fails(TABLE("AWS_SECRET_ACCESS_KEY", "S", "AWS_SHARED_CREDENTIALS_FILE", file), ERROR_INPUT,
-	      "AWS_ACCESS_KEY_ID is not");
-	write_file("credentials", "[default]\naws_access_key_id=F\n");
-	fails(TABLE("AWS_SHARED_CREDENTIALS_FILE", file), ERROR_INPUT, "but no aws_secret_access_key");
+	cr_assert_eq(aws_credentials_refresh_in_ms(&credentials, at(0), at(5), 0), -1);
+	cr_assert_not(aws_credentials_expired(&credentials, at(INT32_MAX)));
 }
 
-Test(credentials, line_break_in_a_secret_is_named_and_not_repeated)
+Test(credentials, refreshed_a_quarter_of_an_hour_before_their_end)
 {
-	fails(TABLE("AWS_ACCESS_KEY_ID", "A", "AWS_SECRET_ACCESS_KEY", "hush\n"), ERROR_INPUT,
-	      "AWS_SECRET_ACCESS_KEY contains");
-	cr_assert_null(strstr(error.message, "hush"));
+	cr_assert_eq(refresh_in(360 * MINUTE, 0, 0), 345 * MINUTE);
+	cr_assert_eq(refresh_in(360 * MINUTE, 100 * MINUTE, 0), 245 * MINUTE);
+	cr_assert_eq(refresh_in(60 * MINUTE, 0, 0), 45 * MINUTE);
 }
 
-Test(credentials, profile_of_the_shared_files)
+Test(credentials, short_lived_ones_after_two_thirds_of_their_life)
 {
-	const char *config = write_file("config", "[profile web]\nregion=eu-west-1\n");
-	const char *file =
-		write_file("credentials", "[default]\naws_access_key_id=D\naws_secret_access_key=E\n"
-	                              "[web]\naws_access_key_id=F\naws_secret_access_key=G\naws_session_token=H\n");
-
-	loads(TABLE("AWS_CONFIG_FILE", config, "AWS_SHARED_CREDENTIALS_FILE", file, "AWS_PROFILE", "web"));
-	cr_assert_str_eq(credentials.access_key_id, "F");
-	cr_assert_str_eq(credentials.session_token, "H");
-	cr_assert_str_eq(credentials.source, "profile web");
-	loads(TABLE("AWS_SHARED_CREDENTIALS_FILE", file, "HOME", home));
-	cr_assert_str_eq(credentials.access_key_id, "D");
-	loads(TABLE("AWS_SHARED_CREDENTIALS_FILE", "~/credentials", "HOME", home));
-	cr_assert_str_eq(credentials.access_key_id, "D");
+	cr_assert_eq(refresh_in(30 * MINUTE, 0, 0), 20 * MINUTE);
+	cr_assert_eq(refresh_in(15 * MINUTE, 0, 0), 10 * MINUTE);
+	cr_assert_eq(refresh_in(45 * MINUTE, 0, 0), 30 * MINUTE);
 }
 
-Test(credentials, nothing_configured_says_what_to_do)
+Test(credentials, replicas_do_not_come_at_once)
 {
-	fails(TABLE("HOME", home), ERROR_ABSENT, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
-	fails(TABLE("X", "y"), ERROR_ABSENT, "there are no AWS credentials");
-	fails(TABLE("AWS_CONFIG_FILE", write_file("config", "[default]\nregion=us-east-1\n")), ERROR_ABSENT,
-	      "no AWS credentials");
+	cr_assert_float_eq((double)refresh_in(360 * MINUTE, 0, UINT32_MAX), 345.0 * 0.9 * (double)MINUTE, 1.0);
+	cr_assert_float_eq((double)refresh_in(360 * MINUTE, 0, UINT32_MAX / 2), 345.0 * 0.95 * (double)MINUTE, 1.0);
+	for (uint32_t random = 0; random < UINT32_MAX - 99999999; random += 99999999) {
+		int64_t in_ms = refresh_in(60 * MINUTE, 0, random);
+
+		cr_assert(in_ms <= 45 * MINUTE && in_ms >= 45 * MINUTE * 9 / 10, "%lld", (long long)in_ms);
+	}
 }
 
-Test(credentials, named_files_and_profiles_must_be_there)
+Test(credentials, overdue_ones_every_minute_but_never_in_a_loop)
 {
-	fails(TABLE("AWS_SHARED_CREDENTIALS_FILE", in_home("credentials")), ERROR_INPUT, "AWS_SHARED_CREDENTIALS_FILE");
-	fails(TABLE("AWS_CONFIG_FILE", home), ERROR_INPUT, "AWS_CONFIG_FILE");
-	fails(TABLE("AWS_PROFILE", "web", "HOME", home), ERROR_INPUT, "AWS_PROFILE is \"web\"");
-	fails(TABLE("AWS_PROFILE", "default", "AWS_CONFIG_FILE", write_file("config", "[default]\nregion=x\n")),
-	      ERROR_INPUT, "no aws_access_key_id");
+	cr_assert_eq(refresh_in(60 * MINUTE, 45 * MINUTE, 0), MINUTE);
+	cr_assert_eq(refresh_in(60 * MINUTE, 59 * MINUTE, 0), MINUTE);
+	cr_assert_eq(refresh_in(60 * MINUTE, 600 * MINUTE, 0), MINUTE);
+	cr_assert_eq(refresh_in(90000, 80000, 0), 30000);
+	cr_assert_eq(refresh_in(9, 8, 0), 1000);
+	cr_assert_eq(refresh_in(3000, 1999, 0), 1000);
+	cr_assert_eq(refresh_in(0, 0, 0), MINUTE);
+	cr_assert_eq(refresh_in(-5 * MINUTE, 0, 0), MINUTE);
 }
 
-Test(credentials, sources_that_need_a_call_are_refused_by_name)
+Test(credentials, the_same_ones_handed_out_again_are_asked_for_ever_more_often_but_boundedly)
 {
-	const char *config =
-		write_file("config", "[profile r]\nrole_arn=x\naws_access_key_id=A\naws_secret_access_key=B\n"
-	                         "[profile s]\nsso_session=y\n[profile p]\ncredential_process=z\n"
-	                         "[profile k]\ncredential_process=z\naws_access_key_id=A\naws_secret_access_key=B\n");
+	int64_t left_ms = 60 * MINUTE;
+	int asked;
 
-	fails(TABLE("AWS_CONFIG_FILE", config, "AWS_PROFILE", "r"), ERROR_INPUT, "by role_arn");
-	fails(TABLE("AWS_CONFIG_FILE", config, "AWS_PROFILE", "s"), ERROR_INPUT, "by sso_session");
-	fails(TABLE("AWS_CONFIG_FILE", config, "AWS_PROFILE", "p"), ERROR_INPUT, "by credential_process");
-	loads(TABLE("AWS_CONFIG_FILE", config, "AWS_PROFILE", "k"));
-	fails(TABLE("AWS_WEB_IDENTITY_TOKEN_FILE", "/token", "AWS_ROLE_ARN", "arn"), ERROR_INPUT,
-	      "AWS_WEB_IDENTITY_TOKEN_FILE is set");
-	fails(TABLE("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://x"), ERROR_INPUT,
-	      "AWS_CONTAINER_CREDENTIALS_FULL_URI is set");
+	for (asked = 0; left_ms > 0; asked++)
+		left_ms -= refresh_in(left_ms, 0, 0);
+	cr_assert_lt(asked, 20);
+}
+
+Test(credentials, expired_at_their_end_unless_they_may_outlive_it)
+{
+	struct aws_credentials credentials = {.expires_at = at(0)};
+
+	cr_assert_not(aws_credentials_expired(&credentials, at(-1)));
+	cr_assert(aws_credentials_expired(&credentials, at(0)));
+	cr_assert(aws_credentials_expired(&credentials, at(1)));
+	credentials.may_outlive = true;
+	cr_assert_not(aws_credentials_expired(&credentials, at(1)));
+}
+
+Test(credentials, words_have_an_end)
+{
+	size_t length = AWS_CREDENTIALS_WORD_MAX_LENGTH;
+	char *word = arena_alloc(&arena, length + 2);
+
+	memset(word, 'Q', length);
+	word[length] = word[length + 1] = '\0';
+	cr_assert(aws_credentials_check_word("X", word, &error));
+	word[length] = 'Q';
+	cr_assert_not(aws_credentials_check_word("THE_NAME", word, &error));
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert(strncmp(error.message, "THE_NAME is longer than ", 24) == 0, "%s", error.message);
+	cr_assert_null(strstr(error.message, "QQ"));
 }

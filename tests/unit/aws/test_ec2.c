@@ -89,19 +89,3 @@ Test(ec2, errors_come_through)
 	cr_assert_not(ec2_hear_zones(&arena, &response, &zones, &error));
 	cr_assert_eq(error.kind, ERROR_THROTTLED);
 }
-
-Test(ec2, whose_account)
-{
-	struct http_response response = data_response(&arena, 200, "aws/identity.xml");
-	struct http_request request;
-	const char *account = NULL;
-
-	sts_ask_identity(&arena, &request);
-	cr_assert_str_eq(request.body, "Action=GetCallerIdentity&Version=2011-06-15");
-	cr_assert_str_eq(request.service, "sts");
-	cr_assert(sts_hear_identity(&arena, &response, &account, &error), "%s", error.message);
-	cr_assert_str_eq(account, "123456789012");
-	response = data_text(200, "<GetCallerIdentityResponse><GetCallerIdentityResult/></GetCallerIdentityResponse>");
-	cr_assert_not(sts_hear_identity(&arena, &response, &account, &error));
-	cr_assert_eq(error.kind, ERROR_MALFORMED);
-}

@@ -36,71 +36,132 @@ static void fails(const char *config, const char *credentials, const char *sente
 	cr_assert_str_eq(error.message, sentence);
 }
 
-Test(profile, sections_of_the_config_file_have_a_prefix)
+struct scenario {
+	const char *config;
+	const char *credentials;
+	const char *name;  /* of the profile */
+	const char *key;   /* NULL: whether the profile is there */
+	const char *below; /* NULL: the key itself */
+	const char *value; /* NULL: not there */
+};
+
+/* The cases of the SDKs' common parser. */
+static const struct scenario scenarios[] = {
+	{"", NULL, "foo", NULL, NULL, NULL},
+	{"[profile foo]", NULL, "foo", NULL, NULL, ""},
+	{"[profile \tfoo \t]", NULL, "foo", NULL, NULL, ""},
+	{"[profile\tfoo]", NULL, "foo", NULL, NULL, ""},
+	{"[profile foo]\nname = value", NULL, "foo", "name", NULL, "value"},
+	{"[profile foo]\nname = val=ue", NULL, "foo", "name", NULL, "val=ue"},
+	{"[profile foo]\nname = \xf0\x9f\x98\x82", NULL, "foo", "name", NULL, "\xf0\x9f\x98\x82"},
+	{"[profile foo]\nname = value\nname2 = value2", NULL, "foo", "name", NULL, "value"},
+	{"[profile foo]\nname = value\nname2 = value2", NULL, "foo", "name2", NULL, "value2"},
+	{"[profile foo]\nname \t=  \tvalue \t", NULL, "foo", "name", NULL, "value"},
+	{"[profile foo]\nname =", NULL, "foo", "name", NULL, ""},
+	{"[profile foo]\n[profile bar]", NULL, "bar", NULL, NULL, ""},
+	{"[profile foo]\nname = value\n[profile bar]\nname2 = value2", NULL, "foo", "name2", NULL, NULL},
+	{"[profile foo]\nname = value\n[profile bar]\nname2 = value2", NULL, "bar", "name2", NULL, "value2"},
+	{NULL, "[profile foo]\nname = value\n[sso-session s]\na = b\n[services t]\na = b\n", "foo", NULL, NULL, NULL},
+	{NULL, "[profile foo]\nname = value\n", "profile foo", NULL, NULL, NULL},
+	{"[sso-session s]\na = b\n[sso-session ]\nc = d\n[profile s]\ne = f", NULL, "s", "a", NULL, NULL},
+	{"[profilefoo]\na = b\n[profilesso-sessionservices test]\na = b\n", NULL, "test", NULL, NULL, NULL},
+	{"\t \n[profile foo]\n\t\n \nname = value\n\t \n[profile bar]\n \t", NULL, "foo", "name", NULL, "value"},
+	{"\t \n[profile foo]\n\t\n \nname = value\n\t \n[profile bar]\n \t", NULL, "bar", NULL, NULL, ""},
+	{"# Comment\n[profile foo] # Comment\nname = value # Comment with # sign", NULL, "foo", "name", NULL, "value"},
+	{"; Comment\n[profile foo] ; Comment\nname = value ; Comment with ; sign", NULL, "foo", "name", NULL, "value"},
+	{"# Comment\n[profile foo] ; Comment\nname = value # Comment with ; sign", NULL, "foo", "name", NULL, "value"},
+	{";\n[profile foo];\nname = value ;\n", NULL, "foo", "name", NULL, "value"},
+	{"[profile foo]; Adjacent\n[profile bar]# Adjacent", NULL, "foo", NULL, NULL, ""},
+	{"[profile foo]; Adjacent\n[profile bar]# Adjacent", NULL, "bar", NULL, NULL, ""},
+	{"[profile foo]\na = value; Adjacent\nb = value# Adjacent", NULL, "foo", "a", NULL, "value; Adjacent"},
+	{"[profile foo]\na = value; Adjacent\nb = value# Adjacent", NULL, "foo", "b", NULL, "value# Adjacent"},
+	{"[profile foo]\nname = value\n -continued", NULL, "foo", "name", NULL, "value\n-continued"},
+	{"[profile foo]\nname = value\n -a\n -and-b", NULL, "foo", "name", NULL, "value\n-a\n-and-b"},
+	{"[profile foo]\nname = value\n \t -continued \t ", NULL, "foo", "name", NULL, "value\n-continued"},
+	{"[profile foo]\nname = value\n -continued # Comment", NULL, "foo", "name", NULL, "value\n-continued # Comment"},
+	{"[profile foo]\nname = value\n -continued ; Comment", NULL, "foo", "name", NULL, "value\n-continued ; Comment"},
+	{"[profile foo]\na = b\n[profile foo]\nc = d\n", NULL, "foo", "a", NULL, "b"},
+	{"[profile foo]\na = b\n[profile foo]\nc = d\n", NULL, "foo", "c", NULL, "d"},
+	{"[profile foo]\nname = value\nname = value2", NULL, "foo", "name", NULL, "value2"},
+	{"[profile foo]\nname = value\n[profile foo]\nname = value2", NULL, "foo", "name", NULL, "value2"},
+	{"[profile default]\na = b\n[default]\nc = d", NULL, "default", "a", NULL, "b"},
+	{"[profile default]\na = b\n[default]\nc = d", NULL, "default", "c", NULL, NULL},
+	{"[default]\nc = d\n[profile default]\na = b", NULL, "default", "a", NULL, "b"},
+	{"[default]\nc = d\n[profile default]\na = b", NULL, "default", "c", NULL, NULL},
+	{"[profile default]\na = b\n[default]\nc = d\n[profile default]\ne = f", NULL, "default", "a", NULL, "b"},
+	{"[profile default]\na = b\n[default]\nc = d\n[profile default]\ne = f", NULL, "default", "e", NULL, "f"},
+	{"[profile in valid]\na = b", "[in valid 2]\nc = d", "in valid", NULL, NULL, NULL},
+	{"[profile in valid]\na = b", "[in valid 2]\nc = d", "in valid 2", NULL, NULL, NULL},
+	{"[profile foo]\nin valid = value", NULL, "foo", "in valid", NULL, NULL},
+	{"[profile foo]\nin valid = value", NULL, "foo", NULL, NULL, ""},
+	{"[profile Aa0-_]\nAa0-_ = value", NULL, "Aa0-_", "Aa0-_", NULL, "value"},
+	{"[profile a/b.c%d@e:f+g\\h]\nk = v", NULL, "a/b.c%d@e:f+g\\h", "k", NULL, "v"},
+	{"[profile foo]\ns3 =\n name = value", NULL, "foo", "s3", NULL, "\nname = value"},
+	{"[profile foo]\ns3 =\n name = value", NULL, "foo", "s3", "name", "value"},
+	{"[profile foo]\ns3 =\n name =", NULL, "foo", "s3", NULL, "\nname ="},
+	{"[profile foo]\ns3 =\n name =", NULL, "foo", "s3", "name", ""},
+	{"[profile foo]\ns3 =\n in valid = value", NULL, "foo", "s3", NULL, "\nin valid = value"},
+	{"[profile foo]\ns3 =\n in valid = value", NULL, "foo", "s3", "in valid", NULL},
+	{"[profile foo]\ns3 =\n a = b\n\t \n c = d", NULL, "foo", "s3", NULL, "\na = b\nc = d"},
+	{"[profile foo]\ns3 =\n a = b\n\t \n c = d", NULL, "foo", "s3", "a", "b"},
+	{"[profile foo]\ns3 =\n a = b\n\t \n c = d", NULL, "foo", "s3", "c", "d"},
+	{"[profile foo]\na = b", "[foo]\nc = d", "foo", "a", NULL, "b"},
+	{"[profile foo]\na = b", "[foo]\nc = d", "foo", "c", NULL, "d"},
+	{"[profile foo]\nname = value", "[foo]\nname = value2", "foo", "name", NULL, "value2"},
+	{"[foo]\nname = value", NULL, "foo", NULL, NULL, NULL},
+	/* Ours. */
+	{"[profile foo]\ns3 =\n a = b\n a = c # d", NULL, "foo", "S3", "A", "c # d"},
+	{"[profile foo]\ns3 = x\n a = b\n", NULL, "foo", "s3", "a", NULL},
+	{"[profile foo]\ns3 =\n a = b\ns3 =\n c = d\n", NULL, "foo", "s3", "a", NULL},
+	{"[profile foo]\na = b", "[foo]\nA = c\n", "foo", "a", NULL, "c"},
+	{"[profile default]\na = b\n", "[default]\nc = d\n", "default", "a", NULL, "b"},
+	{"[profile foo] trailing\na = b\n", NULL, "foo", "a", NULL, "b"},
+	{"[profile foo]\na = b\n[plugins]\nx = y\n  z\nend =\n  p = q\n", NULL, "foo", "a", NULL, "b"},
+};
+
+Test(profile, what_the_common_parser_reads)
+{
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		const struct scenario *at = &scenarios[i];
+		const struct profile *profile = parse(at->config, at->credentials, at->name);
+		const char *value = at->key == NULL     ? (profile != NULL ? "" : NULL)
+		                    : at->below == NULL ? profile_get(profile, at->key)
+		                                        : profile_get_below(profile, at->key, at->below);
+
+		cr_assert(value == at->value || (value != NULL && at->value != NULL && strcmp(value, at->value) == 0),
+		          "%zu: %s%s: %s", i, at->config, at->credentials, value);
+	}
+}
+
+Test(profile, nothing_of_no_profile)
+{
+	cr_assert_null(parse(NULL, NULL, "default"));
+	cr_assert_null(profile_get(NULL, "region"));
+	cr_assert_null(profile_get_below(NULL, "s3", "endpoint_url"));
+}
+
+Test(profile, services)
 {
 	const char *config =
-		"[default]\nregion = a\n[profile web]\nregion=b\n[web]\nregion=c\n[sso-session web]\nsso_region=d\n";
+		"[profile foo]\nname = value\n[profile bar]\nservices = test\n"
+		"[sso-session test]\nname3 = value3\ns3 =\n name4 = value4\n"
+		"[services test]\nname4 = value4\ns3 =\n endpoint_url = value5\n"
+		"[services test]\nname4 = value6\n[test]\nx = y\n[services\tother]\ns3=\n\tendpoint_url=o\n[services ]\n";
+	const struct profile *services = NULL;
 
-	cr_assert_str_eq(profile_get(parse(config, NULL, "web"), "region"), "b");
-	cr_assert_str_eq(profile_get(parse(config, NULL, "default"), "region"), "a");
-	cr_assert_null(profile_get(parse(config, NULL, "web"), "sso_region"));
-	cr_assert_null(parse(config, NULL, "other"));
-	cr_assert_null(parse(NULL, NULL, "default"));
-}
-
-Test(profile, sections_of_the_credentials_file_have_none)
-{
-	const char *credentials = "[web]\naws_access_key_id=A\n[profile web]\naws_access_key_id=B\n";
-
-	cr_assert_str_eq(profile_get(parse(NULL, credentials, "web"), "aws_access_key_id"), "A");
-	cr_assert_null(parse(NULL, credentials, "default"));
-}
-
-Test(profile, credentials_file_wins_key_by_key)
-{
-	const struct profile *profile =
-		parse("[profile web]\nregion=r\naws_access_key_id=config\n", "[web]\nAWS_Access_Key_ID = credentials\n", "web");
-
-	cr_assert_str_eq(profile_get(profile, "aws_access_key_id"), "credentials");
-	cr_assert_str_eq(profile_get(profile, "REGION"), "r");
-}
-
-Test(profile, profile_default_wins_over_bare_default_in_either_order)
-{
-	cr_assert_str_eq(
-		profile_get(parse("[profile default]\nregion=a\n[default]\nregion=b\n", NULL, "default"), "region"), "a");
-	cr_assert_str_eq(
-		profile_get(parse("[default]\nregion=b\n[ profile\tdefault ]\nregion=a\n", NULL, "default"), "region"), "a");
-}
-
-Test(profile, later_property_wins_in_a_repeated_section)
-{
-	const char *config = "[default]\nregion=a\noutput=x\n[default]\nregion=b\n";
-
-	cr_assert_str_eq(profile_get(parse(config, NULL, "default"), "region"), "b");
-	cr_assert_str_eq(profile_get(parse(config, NULL, "default"), "output"), "x");
-}
-
-Test(profile, comments_need_white_space_behind_a_value)
-{
-	const struct profile *profile = parse(NULL,
-	                                      "# a\n; b\n[default] # c\r\naws_secret_access_key = a#b;c # d\r\n"
-	                                      "aws_access_key_id = x\t; y\r\n\r\nempty =\n",
-	                                      "default");
-
-	cr_assert_str_eq(profile_get(profile, "aws_secret_access_key"), "a#b;c");
-	cr_assert_str_eq(profile_get(profile, "aws_access_key_id"), "x");
-	cr_assert_str_eq(profile_get(profile, "empty"), "");
-}
-
-Test(profile, indented_line_continues_the_property)
-{
-	const struct profile *profile = parse(
-		"[profile x]\nother = 1\n  y = 2\n[default]\ns3 =\n  a = 1 # kept\n\t b = 2\nregion = r\n", NULL, "default");
-
-	cr_assert_str_eq(profile_get(profile, "s3"), "\na = 1 # kept\nb = 2");
-	cr_assert_str_eq(profile_get(profile, "region"), "r");
-	cr_assert_null(profile_get(profile, "y"));
+	cr_assert(profile_parse_services(&arena, config, "test", &services, &error), "%s", error.message);
+	cr_assert_str_eq(profile_get(services, "name4"), "value6");
+	cr_assert_str_eq(profile_get_below(services, "s3", "endpoint_url"), "value5");
+	cr_assert_null(profile_get(services, "name3"));
+	cr_assert_null(profile_get(services, "x"));
+	cr_assert(profile_parse_services(&arena, config, "other", &services, &error));
+	cr_assert_str_eq(profile_get_below(services, "s3", "endpoint_url"), "o");
+	cr_assert(profile_parse_services(&arena, config, "foo", &services, &error));
+	cr_assert_null(services);
+	cr_assert(profile_parse_services(&arena, NULL, "test", &services, &error));
+	cr_assert_null(services);
+	cr_assert_not(profile_parse_services(&arena, "[services test\n", "test", &services, &error));
+	cr_assert_null(parse(config, NULL, "test"));
 }
 
 Test(profile, very_long_continuations_stay_cheap)
@@ -117,6 +178,7 @@ Test(profile, very_long_continuations_stay_cheap)
 Test(profile, marks_and_line_ends_of_other_systems)
 {
 	cr_assert_str_eq(profile_get(parse("\xef\xbb\xbf[default]\r\nregion = r\r\n", NULL, "default"), "region"), "r");
+	cr_assert_str_eq(profile_get_below(parse("[default]\r\ns3 =\r\n  a = b\r\n", NULL, "default"), "s3", "a"), "b");
 }
 
 Test(profile, says_which_line_of_which_file_is_wrong_without_repeating_it)
@@ -124,8 +186,14 @@ Test(profile, says_which_line_of_which_file_is_wrong_without_repeating_it)
 	fails("[default]\nregion\n", NULL, "AWS config file: line 2: neither a section nor \"key = value\"");
 	fails(NULL, "a = b\n", "AWS credentials file: line 1: \"key = value\" before the first section");
 	fails("[default\n", NULL, "AWS config file: line 1: a section begins with \"[\" but has no \"]\"");
-	fails("\n[default] x\n", NULL, "AWS config file: line 2: there is something behind the \"]\" of a section");
+	fails("[default # ]\n", NULL, "AWS config file: line 1: a section begins with \"[\" but has no \"]\"");
 	fails("[default]\n= b\n", NULL, "AWS config file: line 2: there is no key before the \"=\"");
 	fails("[default]\n b\n", NULL,
 	      "AWS config file: line 2: an indented line continues a property, but there is none before it");
+	fails("[default]\na = b\n[x]\n b\n", NULL,
+	      "AWS config file: line 4: an indented line continues a property, but there is none before it");
+	fails("[default]\ns3 =\n b\n", NULL,
+	      "AWS config file: line 3: an indented line below \"key =\" must be \"key = value\" itself");
+	fails("[default]\ns3 =\n = b\n", NULL,
+	      "AWS config file: line 3: an indented line below \"key =\" must be \"key = value\" itself");
 }

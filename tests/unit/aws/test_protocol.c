@@ -29,7 +29,8 @@ static enum error_kind check(const char *service, struct http_response response)
 
 static enum error_kind check_code(const char *service, int status, const char *code)
 {
-	bool json = strcmp(service, "dynamodb") == 0 || strcmp(service, "ecs") == 0;
+	enum aws_protocol protocol = aws_service_find(service)->protocol;
+	bool json = protocol != AWS_QUERY && protocol != AWS_EC2_QUERY;
 	const char *body =
 		json ? arena_printf(&arena, "{\"__type\":\"%s\",\"message\":\"m\"}", code)
 			 : arena_printf(&arena, "<ErrorResponse><Error><Code>%s</Code><Message>m</Message></Error></ErrorResponse>",
@@ -148,9 +149,11 @@ Test(protocol, codes_decide_before_the_status)
 		"PriorRequestNotComplete",
 		"EC2ThrottledException",
 	};
-	static const char *const denied[] = {
-		"SignatureDoesNotMatch", "InvalidClientTokenId",  "UnrecognizedClientException", "AuthFailure",
-		"AccessDenied",          "AccessDeniedException", "UnauthorizedOperation",       "InvalidSignatureException"};
+	static const char *const denied[] = {"SignatureDoesNotMatch", "AccessDenied", "AccessDeniedException",
+	                                     "UnauthorizedOperation", "InvalidSignatureException"};
+	/* Keys that are not known (any more): fresh ones may be. */
+	static const char *const unknown[] = {"InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure",
+	                                      "InvalidAccessKeyId"};
 
 	for (size_t i = 0; i < sizeof(throttling) / sizeof(throttling[0]); i++) {
 		cr_expect_eq(check_code("ec2", 400, throttling[i]), ERROR_THROTTLED, "%s", throttling[i]);
@@ -158,6 +161,8 @@ Test(protocol, codes_decide_before_the_status)
 	}
 	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
 		cr_expect_eq(check_code("sts", 400, denied[i]), ERROR_DENIED, "%s", denied[i]);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		cr_expect_eq(check_code("sts", 403, unknown[i]), ERROR_EXPIRED, "%s", unknown[i]);
 	cr_expect_eq(check_code("sts", 403, "ExpiredToken"), ERROR_EXPIRED);
 	cr_expect_eq(check_code("autoscaling", 500, "ResourceContention"), ERROR_BUSY);
 	cr_expect_eq(check_code("autoscaling", 400, "ResourceInUse"), ERROR_BUSY);
@@ -232,6 +237,31 @@ Test(protocol, retry_after)
 	cr_assert_eq(error.retry_after_ms, 250);
 }
 
+static int32_t wait_of(const char *name, const char *value, const char *date)
+{
+	struct http_response response = data_text(503, "");
+
+	http_add_header(&response.headers, &arena, name, value);
+	if (date != NULL)
+		http_add_header(&response.headers, &arena, "Date", date);
+	check("ec2", response);
+	return error.retry_after_ms;
+}
+
+Test(protocol, retry_after_that_is_odd)
+{
+	cr_expect_eq(wait_of("x-amz-retry-after", "0", NULL), 0);
+	cr_expect_eq(wait_of("x-amz-retry-after", "1500", NULL), 1500);
+	cr_expect_eq(wait_of("x-amz-retry-after", "99999999999", NULL), 600000, "ten minutes are the most");
+	cr_expect_eq(wait_of("x-amz-retry-after", "soon", NULL), 0);
+	cr_expect_eq(wait_of("x-amz-retry-after", "-5", NULL), 0);
+	cr_expect_eq(wait_of("Retry-After", "86400", NULL), 600000);
+	cr_expect_eq(wait_of("Retry-After", "Fri, 02 Jan 2026 03:04:15 GMT", "Fri, 02 Jan 2026 03:04:05 GMT"), 10000);
+	cr_expect_eq(wait_of("Retry-After", "Fri, 02 Jan 2026 03:04:00 GMT", "Fri, 02 Jan 2026 03:04:05 GMT"), 0);
+	cr_expect_eq(wait_of("Retry-After", "Sat, 02 Jan 2027 03:04:00 GMT", "Fri, 02 Jan 2026 03:04:05 GMT"), 600000);
+	cr_expect_eq(wait_of("Retry-After", "Fri, 02 Jan 2026 03:04:15 GMT", NULL), 0, "by whose clock?");
+}
+
 Test(protocol, rest_request)
 {
 	struct http_request request;
@@ -277,4 +307,127 @@ Test(protocol, rest_errors_by_the_header)
 	cr_assert_eq(check("lambda", response), ERROR_ABSENT);
 	cr_assert_eq(check("lambda", data_text(404, "{\"message\":\"no route\"}")), ERROR_REJECTED,
 	             "a proxy's 404 is no missing function");
+}
+
+/* Restated from botocore's scenarios of its standard retry mode (tests/unit/retries/test_standard.py). */
+Test(protocol, words_and_statuses_that_may_be_repeated)
+{
+	static const struct {
+		int status;
+		const char *code; /* NULL = an empty body */
+		enum error_kind kind;
+	} cases[] = {
+		{400, "RequestTimeout", ERROR_SERVER},
+		{400, "RequestTimeoutException", ERROR_SERVER},
+		{400, "PriorRequestNotComplete", ERROR_THROTTLED},
+		{500, NULL, ERROR_SERVER},
+		{502, NULL, ERROR_SERVER},
+		{503, NULL, ERROR_SERVER},
+		{504, NULL, ERROR_SERVER},
+		{509, NULL, ERROR_SERVER},
+		{500, "InternalServiceError", ERROR_SERVER},
+		{500, "InternalServerError", ERROR_SERVER},
+		{502, "BadError", ERROR_SERVER},
+		{503, "SlowDown", ERROR_THROTTLED},
+		{502, "EC2ThrottledException", ERROR_THROTTLED},
+		{429, NULL, ERROR_THROTTLED},
+		{429, "NotAThrottlingError", ERROR_THROTTLED},
+		{429, "ThrottlingException", ERROR_THROTTLED},
+		{400, "IDPCommunicationError", ERROR_SERVER},
+		{400, "NotAThrottlingError", ERROR_REJECTED},
+		{400, NULL, ERROR_REJECTED},
+		{400, "IDPRejectedClaim", ERROR_DENIED},
+		{400, "InvalidIdentityToken", ERROR_DENIED},
+		{400, "ReplicatedWriteConflictException", ERROR_BUSY},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *code = cases[i].code;
+
+		for (size_t k = 0; aws_service_at(k) != NULL; k++) {
+			const char *service = aws_service_at(k)->name;
+			enum error_kind kind = code != NULL ? check_code(service, cases[i].status, code)
+			                                    : check(service, data_text(cases[i].status, ""));
+
+			cr_expect_eq(kind, cases[i].kind, "%s: %d %s: %s", service, cases[i].status, code != NULL ? code : "",
+			             error_kind_name(kind));
+			cr_expect_eq(error.http_status, cases[i].status);
+		}
+	}
+	cr_expect_eq(check("ec2", data_text(200, "")), ERROR_NONE);
+}
+
+Test(protocol, tokens_that_are_over)
+{
+	cr_expect_eq(check_code("sts", 400, "ExpiredTokenException"), ERROR_EXPIRED);
+	cr_expect_eq(check_code("dynamodb", 400, "ExpiredTokenException"), ERROR_EXPIRED);
+	cr_expect_eq(check_code("ec2", 400, "TokenRefreshRequired"), ERROR_EXPIRED);
+	cr_expect_eq(check_code("ec2", 400, "RequestExpired"), ERROR_EXPIRED);
+}
+
+Test(protocol, words_behind_which_a_clock_may_be)
+{
+	static const char *const skewed[] = {"RequestTimeTooSkewed",      "RequestExpired", "RequestInTheFuture",
+	                                     "InvalidSignatureException", "AuthFailure",    "SignatureDoesNotMatch"};
+	static const char *const others[] = {"ExpiredToken", "AccessDenied", "InvalidClientTokenId", "Throttling", ""};
+
+	for (size_t i = 0; i < sizeof(skewed) / sizeof(skewed[0]); i++) {
+		cr_expect_neq(check_code("ec2", 403, skewed[i]), ERROR_NONE);
+		cr_expect(aws_is_skew(&error), "%s", skewed[i]);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		check_code("ec2", 403, others[i]);
+		cr_expect_not(aws_is_skew(&error), "%s", others[i]);
+	}
+}
+
+static struct http_response dated(const char *date, const char *id_name)
+{
+	struct http_response response = data_text(403, "");
+
+	if (date != NULL)
+		http_add_header(&response.headers, &arena, "date", date);
+	if (id_name != NULL)
+		http_add_header(&response.headers, &arena, id_name, "b5a0b0f2");
+	return response;
+}
+
+Test(protocol, time_is_told_by_answers_of_aws)
+{
+	const char *date = "Fri, 02 Jan 2026 03:04:05 GMT";
+	struct http_response response = dated(date, "x-amzn-RequestId");
+	struct wallclock at = {7};
+
+	cr_assert(aws_server_time(&response, &at));
+	cr_assert_eq(at.us, INT64_C(1767323045000000));
+	response = dated(date, "x-amz-request-id");
+	cr_assert(aws_server_time(&response, &at));
+	at.us = 7;
+	response = dated(date, NULL);
+	cr_assert_not(aws_server_time(&response, &at), "a proxy's answer names no request");
+	response = dated(NULL, "x-amzn-RequestId");
+	cr_assert_not(aws_server_time(&response, &at));
+	response = dated("2026-01-02T03:04:05Z", "x-amzn-RequestId");
+	cr_assert_not(aws_server_time(&response, &at));
+	response = dated(date, "x-amzn-RequestId");
+	http_add_header(&response.headers, &arena, "Age", "3600");
+	cr_assert_not(aws_server_time(&response, &at), "a cached answer has an old date");
+	cr_assert_eq(at.us, 7);
+}
+
+Test(protocol, encodings_nobody_asked_for)
+{
+	struct http_response response = data_text(200, "\x1f\x8b");
+
+	http_add_header(&response.headers, &arena, "Content-Encoding", "gzip");
+	cr_assert_eq(check("ec2", response), ERROR_MALFORMED);
+	cr_assert_str_eq(error.message, "ec2 answered 200 in the encoding \"gzip\", which was not asked for");
+	cr_assert_eq(error.http_status, 200);
+	response.status = 503;
+	cr_assert_eq(check("ec2", response), ERROR_SERVER, "what a status says needs no body");
+	cr_assert_not_null(strstr(error.message, "no XML error: \"?"), "bytes that are no text are not repeated: %s",
+	                   error.message);
+	http_set_header(&response.headers, &arena, "Content-Encoding", "Identity");
+	response.status = 200;
+	cr_assert_eq(check("ec2", response), ERROR_NONE);
 }

@@ -52,8 +52,19 @@ Test(requeue, once_means_once_but_the_limiter_hears_of_it)
 
 Test(requeue, expired_credentials_are_refreshed_once)
 {
-	cr_assert(decide(ERROR_EXPIRED, true, false, 1).refresh_credentials);
-	cr_assert_eq(decide(ERROR_EXPIRED, true, false, 2).what, REQUEUE_TELL);
+	cr_assert_eq(decide(ERROR_EXPIRED, true, false, 1).what, REQUEUE_AGAIN);
+	cr_assert_eq(decide(ERROR_EXPIRED, true, false, 1).delay_ms, 0);
+	cr_assert_not(decide(ERROR_EXPIRED, true, false, 1).costs);
+}
+
+Test(requeue, expired_credentials_are_refreshed_whatever_went_before)
+{
+	struct requeue_case call = {.effect = true, .attempts = 4};
+	struct error error = {.kind = ERROR_EXPIRED};
+
+	cr_assert_eq(requeue_decide(&call, &error).what, REQUEUE_AGAIN);
+	call.renewed = true;
+	cr_assert_eq(requeue_decide(&call, &error).what, REQUEUE_TELL);
 }
 
 Test(requeue, a_plain_no_is_told)
@@ -84,4 +95,25 @@ Test(requeue, backoff_grows_to_its_maximum_and_never_vanishes)
 		cr_assert_lt(requeue_backoff_ms(2, 1000, 20000, random), 2001);
 		cr_assert_geq(requeue_backoff_ms(2, 1000, 20000, random), 1000);
 	}
+}
+
+Test(requeue, what_a_person_allows_is_the_bound)
+{
+	struct requeue_case call = {.attempts = 2, .attempts_max = 2, .random = 512};
+	struct error error = {.kind = ERROR_SERVER};
+
+	cr_assert_eq(requeue_decide(&call, &error).what, REQUEUE_TELL);
+	call.attempts = 1;
+	cr_assert_eq(requeue_decide(&call, &error).what, REQUEUE_AGAIN);
+	error.kind = ERROR_THROTTLED;
+	call.attempts = 14;
+	call.attempts_max = 15;
+	cr_assert_eq(requeue_decide(&call, &error).what, REQUEUE_AGAIN);
+}
+
+Test(requeue, repeats_in_trouble_are_paid_for)
+{
+	cr_assert(decide(ERROR_SERVER, false, false, 1).costs);
+	cr_assert(decide(ERROR_THROTTLED, true, false, 1).costs);
+	cr_assert_not(decide(ERROR_BUSY, false, false, 1).costs);
 }

@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "config_shapes.h"
 #include "kube/config.h"
-
-/* "PEM" as base64 is enough to look like one. */
-#define PEM "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-#define PEM_BASE64 "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 
 static struct arena arena;
 static struct kube_config config;
@@ -51,8 +48,8 @@ static void begin(void)
 
 static void end(void)
 {
-	static const char *const names[] = {"config",     "other",     "token",        "ca.crt", "client.crt",
-	                                    "client.key", "namespace", ".kube/config", NULL};
+	static const char *const names[] = {"config",     "other",     "token",        "ca.crt",     "client.crt",
+	                                    "client.key", "namespace", ".kube/config", "sub/config", NULL};
 	char path[256];
 
 	for (size_t i = 0; names[i] != NULL; i++) {
@@ -61,7 +58,10 @@ static void end(void)
 	}
 	snprintf(path, sizeof path, "%s/.kube", folder);
 	rmdir(path);
+	snprintf(path, sizeof path, "%s/sub", folder);
+	rmdir(path);
 	rmdir(folder);
+	kube_config_done(&config);
 	arena_done(&arena);
 }
 
@@ -99,6 +99,7 @@ static const char *kubeconfig(const char *cluster, const char *user)
 
 static bool load(void)
 {
+	kube_config_done(&config);
 	return kube_config_load(&arena, &request, &config, &error);
 }
 
@@ -106,6 +107,21 @@ static bool load_with(const char *cluster, const char *user)
 {
 	request.kubeconfig = write_file("config", kubeconfig(cluster, user));
 	return load();
+}
+
+/* What a request gets. */
+static struct http_request *prepare(void)
+{
+	static struct http_request prepared;
+
+	prepared = (struct http_request){.path = "/api/v1/nodes"};
+	kube_config_prepare(&config, &arena, &prepared);
+	return &prepared;
+}
+
+static const char *header(const char *name)
+{
+	return http_header(&prepare()->headers, name);
 }
 
 #define SERVER "server: 'https://10.0.0.1:6443'"
@@ -136,11 +152,28 @@ Test(config, relative_paths_start_at_the_files_folder)
 	                    "client-certificate: client.crt, client-key: ./client.key, tokenFile: token, token: old"),
 	          "%s", error.message);
 	cr_assert_str_eq(config.tls.ca_file, in_folder("ca.crt"));
-	cr_assert_null(config.tls.ca_pem);
-	cr_assert_str_eq(config.tls.cert_pem, PEM);
-	cr_assert_str_eq(config.tls.key_pem, PEM "\n");
+	cr_assert_str_eq(prepare()->tls->ca_pem, PEM);
+	cr_assert_null(prepare()->tls->ca_file);
+	cr_assert_str_eq(prepare()->tls->cert_pem, PEM);
+	cr_assert_str_eq(prepare()->tls->key_pem, PEM "\n");
 	cr_assert_str_eq(config.token, "from-file");
 	cr_assert_str_eq(config.token_file, in_folder("token"));
+}
+
+/* A file of that name, not standard input, for which one would wait. */
+Test(config, a_dash_is_a_file)
+{
+	cr_assert_eq(chdir(folder), 0);
+	write_file("-", kubeconfig(SERVER, "tokenFile: \"./-\""));
+	request.kubeconfig = "-";
+	cr_assert_not(load(), "it is no token");
+	cr_assert_not_null(strstr(error.message, "tokenFile: "), "%s", error.message);
+	write_file("config", kubeconfig(SERVER, "tokenFile: \"-\""));
+	write_file("-", "from-dash");
+	request.kubeconfig = "config";
+	cr_assert(load(), "%s", error.message);
+	cr_assert_str_eq(config.token, "from-dash");
+	unlink("-");
 }
 
 Test(config, base_path_is_kept_query_and_slashes_are_not)
@@ -158,7 +191,13 @@ Test(config, no_credentials_over_http)
 	cr_assert_str_eq(config.base_url, "http://127.0.0.1:8001");
 	cr_assert_str_eq(config.token, "");
 	cr_assert_null(config.token_file);
-	cr_assert_null(config.tls.cert_pem);
+	cr_assert_null(prepare()->tls->cert_pem);
+	cr_assert_null(header("Authorization"));
+	cr_assert(load_with("server: 'http://127.0.0.1:8001'", "username: a, password: b, " EXEC_V1 ", as: eve"), "%s",
+	          error.message);
+	cr_assert_null(header("Authorization"));
+	cr_assert_null(config.exec);
+	cr_assert_str_eq(header("Impersonate-User"), "eve");
 }
 
 Test(config, context_is_chosen)
@@ -189,12 +228,23 @@ Test(config, entries_that_are_missing_are_named)
 Test(config, what_is_wrong_is_named_by_file_and_entry)
 {
 	static const char *const cases[][3] = {
-		{SERVER, "exec: {command: aws}", "user \"u\": exec is not supported; use"},
 		{SERVER, "auth-provider: {name: gcp}", "user \"u\": auth-provider is not supported"},
-		{SERVER, "username: a, password: b", "user \"u\": username is not supported"},
-		{SERVER, "as: admin", "user \"u\": as is not supported"},
-		{SERVER, "as-groups: [a]", "user \"u\": as-groups is not supported"},
-		{SERVER ", proxy-url: 'http://p:3128'", "token: t", "cluster \"c\": proxy-url is not supported"},
+		{SERVER, "auth-provider: {name: gcp}, " EXEC_V1, "user \"u\": auth-provider is not supported"},
+		{SERVER, "token: t, username: a", "user \"u\": has a token and a user name"},
+		{SERVER, "tokenFile: t, password: a", "user \"u\": has a token and a user name"},
+		{SERVER, "username: 'a:b', password: c", "user \"u\": username has a colon"},
+		{SERVER, "username: a, password: \"b\\nc\"", "user \"u\": password is no text of one line"},
+		{SERVER, "username: 1, password: 2", "user \"u\": username and password are no texts"},
+		{SERVER, "token: t, as-uid: '1'", "user \"u\": has as-uid without as"},
+		{SERVER, "token: t, as-groups: [a]", "user \"u\": has as-groups without as"},
+		{SERVER, "token: t, as-user-extra: {a: [b]}", "user \"u\": has as-user-extra without as"},
+		{SERVER, "token: t, as: \"a\\r\\nX: y\"", "user \"u\": as is no text of one line"},
+		{SERVER, "token: t, as: a, as-groups: [b, 1]", "user \"u\": as-groups is no text of one line"},
+		{SERVER, "token: t, as: a, as-groups: b", "user \"u\": as-groups is no list"},
+		{SERVER, "token: t, as: a, as-user-extra: {a: b}", "user \"u\": as-user-extra is no list"},
+		{SERVER ", proxy-url: 'ftp://p:3128'", "token: t", "cluster \"c\": proxy-url is no URL"},
+		{SERVER, "client-certificate-data: " PEM_BASE64 ", client-key-data: " LOCKED_BASE64,
+	     "user \"u\": client-key-data holds a key with a passphrase"},
 		{"insecure-skip-tls-verify: true", "token: t", "cluster \"c\": has no server"},
 		{"server: 'https://'", "token: t", "cluster \"c\": server https:// names no host"},
 		{"server: '10.0.0.1:6443'", "token: t", "is no URL of https or http"},
@@ -203,7 +253,7 @@ Test(config, what_is_wrong_is_named_by_file_and_entry)
 	     "take insecure-skip-tls-verify out"},
 		{SERVER ", certificate-authority-data: '%%%'", "token: t", "certificate-authority-data is not base64"},
 		{SERVER ", certificate-authority-data: QUJD", "token: t", "certificate-authority-data holds no PEM block"},
-		{SERVER ", certificate-authority: nowhere.crt", "token: t", "cluster \"c\": certificate-authority: "},
+		{SERVER ", certificate-authority: nowhere.crt", "token: t", "certificate-authority: cannot read "},
 		{SERVER ", certificate-authority: ca.crt, certificate-authority-data: " PEM_BASE64, "token: t",
 	     "has both certificate-authority and"},
 		{SERVER, "client-certificate-data: " PEM_BASE64, "user \"u\": has a client certificate without its key"},
@@ -220,10 +270,37 @@ Test(config, what_is_wrong_is_named_by_file_and_entry)
 	}
 }
 
-Test(config, the_token_is_never_in_an_error)
+/* Every secret is the word MARKER, in a shape that is refused; or stands beside what is. */
+Test(config, secrets_are_never_in_an_error)
 {
-	cr_assert_not(load_with(SERVER, "token: 'top secret'"));
-	cr_assert_null(strstr(error.message, "top"));
+	static const char *const cases[][2] = {
+		{SERVER, "token: 'MARKER MARKER'"},
+		{SERVER, "token: MARKER, as-uid: x"},
+		{SERVER, "tokenFile: token"},
+		{SERVER, "username: a, password: \"MARKER\\n\""},
+		{SERVER, "username: a, password: MARKER, token: t"},
+		{SERVER, "username: 'a:b', password: MARKER"},
+		{SERVER, "client-key-data: MARKER!"},
+		{SERVER, "client-key-data: TUFSS0VS"}, /* MARKER */
+		{SERVER, "client-key: client.key, client-certificate-data: " PEM_BASE64},
+		{SERVER ", proxy-url: 'ftp://user:MARKER@proxy'", "token: t"},
+		{SERVER ", proxy-url: 'http://user:MARKER@'", "token: t"},
+		{"server: 'https://user:MARKER@host'", "token: t"},
+		{"server: 'ftp://host?token=MARKER'", "token: t"},
+		{"server: 'https://?token=MARKER'", "token: t"},
+		{SERVER, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [--token, MARKER]}"},
+		{SERVER, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [--token, MARKER, 1]}"},
+		{SERVER, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, env: [{name: A, value: MARKER}]}"},
+		{SERVER, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, env: [{name: A=MARKER}]}"},
+	};
+
+	write_file("token", "MARKER MARKER\n");
+	write_file("client.key", "-----BEGIN PRIVATE KEY-----\nMARKER\n");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		cr_assert_not(load_with(cases[i][0], cases[i][1]), "%s", cases[i][1]);
+		cr_assert_null(strstr(error.message, "MARKER"), "%s", error.message);
+		cr_assert_null(strstr(error.code, "MARKER"));
+	}
 }
 
 Test(config, broken_and_empty_files)
@@ -269,13 +346,153 @@ Test(config, variable_names_one_file)
 	cr_assert_str_eq(config.token, "t");
 }
 
-Test(config, several_files_are_refused_in_words)
+static void name_files(const char *first, const char *second)
+{
+	set_variable("KUBECONFIG", arena_printf(&arena, "%s:%s:%s", in_folder("nowhere"), first, second));
+}
+
+Test(config, of_several_files_the_first_that_has_an_entry_counts_whole)
+{
+	const char *first = write_file("config", "contexts:\n- {name: x, context: {cluster: c, user: u, namespace: one}}\n"
+	                                         "clusters:\n- {name: c, cluster: {server: 'https://one'}}\n");
+	const char *second =
+		write_file("other", "current-context: x\n"
+	                        "contexts:\n- {name: x, context: {cluster: d, user: v, namespace: two}}\n"
+	                        "clusters:\n- {name: c, cluster: {server: 'https://two', tls-server-name: two}}\n"
+	                        "users:\n- {name: u, user: {token: two}}\n");
+
+	name_files(first, second);
+	cr_assert(load(), "%s", error.message);
+	cr_assert_str_eq(config.namespace_, "one");
+	cr_assert_str_eq(config.base_url, "https://one");
+	cr_assert_null(config.tls.server_name, "entries of one name are not combined");
+	cr_assert_str_eq(config.token, "two");
+	cr_assert_str_eq(config.source, arena_printf(&arena, "kubeconfig %s:%s (context x)", first, second));
+}
+
+Test(config, of_several_files_the_first_current_context_counts)
+{
+	const char *first = write_file("config", "current-context: ''\n");
+	const char *second = write_file("other", kubeconfig(SERVER, "token: t"));
+
+	name_files(first, second);
+	cr_assert(load(), "%s", error.message);
+	cr_assert_not_null(strstr(config.source, "(context main)"), "%s", config.source);
+	write_file("config", "current-context: other\n");
+	cr_assert(load(), "%s", error.message);
+	cr_assert_str_eq(config.namespace_, "team");
+	write_file("config", "");
+	cr_assert(load(), "an empty file says nothing: %s", error.message);
+}
+
+Test(config, of_several_files_each_has_its_own_folder)
+{
+	mkdir(in_folder("sub"), 0700);
+	write_file("sub/config", "users:\n- {name: u, user: {tokenFile: ../token}}\n");
+	write_file("other", "current-context: x\ncontexts:\n- {name: x, context: {cluster: c, user: u}}\n"
+	                    "clusters:\n- {name: c, cluster: {server: 'https://h', certificate-authority: ca.crt}}\n");
+	write_file("ca.crt", PEM);
+	write_file("token", "beside");
+	name_files(in_folder("sub/config"), in_folder("other"));
+	cr_assert(load(), "%s", error.message);
+	cr_assert_str_eq(config.token, "beside");
+	cr_assert_str_eq(config.token_file, in_folder("sub/../token"));
+	cr_assert_str_eq(config.tls.ca_file, in_folder("ca.crt"));
+}
+
+Test(config, of_several_files_a_broken_one_is_named)
 {
 	write_file("config", kubeconfig(SERVER, "token: t"));
-	set_variable("KUBECONFIG", arena_printf(&arena, "%s:%s", in_folder("config"), in_folder("other")));
+	write_file("other", "{");
+	name_files(in_folder("config"), in_folder("other"));
 	cr_assert_not(load());
 	cr_assert_eq(error.kind, ERROR_INPUT);
-	cr_assert_not_null(strstr(error.message, "KUBECONFIG names several files"), "%s", error.message);
+	cr_assert_not_null(strstr(error.message, in_folder("other")), "%s", error.message);
+	write_file("other", "users:\n- {name: u, user: {auth-provider: {name: x}}}\n");
+	name_files(in_folder("other"), in_folder("config"));
+	memmove(variables, variables + 2, sizeof variables - 2 * sizeof *variables);
+	cr_assert_not(load());
+	cr_assert_not_null(strstr(error.message, arena_printf(&arena, "kubeconfig %s: user \"u\": ", in_folder("other"))),
+	                   "%s", error.message);
+}
+
+Test(config, at_least_one_of_the_files_must_be_there)
+{
+	name_files(in_folder("nobody"), in_folder("nothing"));
+	cr_assert_not(load());
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert_not_null(strstr(error.message, "none of which is there"), "%s", error.message);
+}
+
+Test(config, a_fifo_does_not_block, .timeout = 5)
+{
+	request.kubeconfig = in_folder("config");
+	cr_assert_eq(mkfifo(request.kubeconfig, 0600), 0);
+	cr_assert_not(load());
+	cr_assert_eq(error.kind, ERROR_INPUT);
+	cr_assert_not_null(strstr(error.message, "not a regular file"), "%s", error.message);
+}
+
+Test(config, basic_authentication)
+{
+	cr_assert(load_with(SERVER, "username: Aladdin, password: 'open sesame'"), "%s", error.message);
+	cr_assert_str_eq(header("Authorization"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+	cr_assert(load_with(SERVER, "username: a"), "%s", error.message);
+	cr_assert_str_eq(header("Authorization"), "Basic YTo=");
+}
+
+Test(config, proxy_of_the_cluster)
+{
+	cr_assert(load_with(SERVER, "token: t"));
+	cr_assert_null(prepare()->proxy);
+	cr_assert(load_with(SERVER ", proxy-url: 'socks5://proxy:1080'", "token: t"), "%s", error.message);
+	cr_assert_str_eq(prepare()->proxy, "socks5://proxy:1080");
+}
+
+Test(config, impersonation_is_said_in_headers)
+{
+	const struct http_headers *headers;
+	size_t groups = 0;
+
+	cr_assert(load_with(SERVER, "token: t, as: eve, as-uid: '7', as-groups: [a, 'b c'], "
+	                            "as-user-extra: {Scopes: [x, y], 'example.com/a%b é': [z]}"),
+	          "%s", error.message);
+	headers = &prepare()->headers;
+	for (size_t i = 0; i < headers->count; i++)
+		groups += strcmp(headers->at[i].name, "Impersonate-Group") == 0;
+	cr_assert_eq(groups, 2);
+	cr_assert_str_eq(header("Impersonate-User"), "eve");
+	cr_assert_str_eq(header("Impersonate-Uid"), "7");
+	cr_assert_str_eq(header("Impersonate-Group"), "a");
+	cr_assert_str_eq(header("Impersonate-Extra-scopes"), "x");
+	cr_assert_str_eq(header("Impersonate-Extra-example.com%2Fa%25b%20%C3%A9"), "z");
+	cr_assert_str_eq(header("Authorization"), "Bearer t");
+}
+
+Test(config, a_request_is_prepared_again)
+{
+	struct http_request again = {.path = "/api/v1/nodes", .query = "limit=1"};
+	const struct http_tls *tls;
+	size_t count;
+	size_t used;
+
+	write_file("ca.crt", PEM);
+	cr_assert(load_with("server: 'https://h/base/', certificate-authority: ca.crt",
+	                    "token: one, as: eve, as-groups: [a, b]"));
+	http_add_header(&again.headers, &arena, "Accept", "application/json");
+	kube_config_prepare(&config, &arena, &again);
+	cr_assert_str_eq(again.url, "https://h/base/api/v1/nodes?limit=1");
+	count = again.headers.count;
+	cr_assert_eq(count, 5);
+	tls = again.tls;
+	memcpy(config.token, "two", 4);
+	used = arena.used_bytes;
+	kube_config_prepare(&config, &arena, &again);
+	cr_assert_eq(again.headers.count, count, "replaced, not added");
+	cr_assert_str_eq(http_header(&again.headers, "Authorization"), "Bearer two");
+	cr_assert_eq(again.tls, tls, "what has not changed is not copied again");
+	cr_assert_lt(arena.used_bytes - used, 1024);
+	cr_assert_str_eq(http_header(&again.headers, "accept"), "application/json");
 }
 
 static void be_in_cluster(const char *host)
@@ -357,16 +574,16 @@ Test(config, token_is_read_again_when_it_is_old)
 
 	be_in_cluster("10.96.0.1");
 	cr_assert(load());
-	cr_assert(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert(kube_config_refresh(&config, now, false, &error));
 	write_file("token", "second\n");
 	now.ms += 49999;
-	cr_assert(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert(kube_config_refresh(&config, now, false, &error));
 	cr_assert_str_eq(config.token, "pod-token");
 	now.ms += 1;
-	cr_assert(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert(kube_config_refresh(&config, now, false, &error));
 	cr_assert_str_eq(config.token, "second");
 	write_file("token", "third\n");
-	cr_assert(kube_config_refresh_token(&config, now, true, &error));
+	cr_assert(kube_config_refresh(&config, now, true, &error));
 	cr_assert_str_eq(config.token, "third");
 }
 
@@ -377,15 +594,108 @@ Test(config, the_old_token_stays_when_the_new_one_cannot_be_read)
 	be_in_cluster("10.96.0.1");
 	cr_assert(load());
 	unlink(in_folder("token"));
-	cr_assert_not(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert_not(kube_config_refresh(&config, now, false, &error));
 	cr_assert_str_eq(config.token, "pod-token");
-	cr_assert(kube_config_refresh_token(&config, now, false, &error), "not at each call");
+	cr_assert(kube_config_refresh(&config, now, false, &error), "not at each call");
 	write_file("token", "");
 	now.ms += 10000;
-	cr_assert_not(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert_not(kube_config_refresh(&config, now, false, &error));
 	cr_assert_str_eq(config.token, "pod-token");
 	write_file("token", "new");
 	now.ms += 10000;
-	cr_assert(kube_config_refresh_token(&config, now, false, &error));
+	cr_assert(kube_config_refresh(&config, now, false, &error));
 	cr_assert_str_eq(config.token, "new");
+}
+
+static void be_with_files(void)
+{
+	write_file("ca.crt", PEM);
+	write_file("client.crt", PEM);
+	write_file("client.key", KEY);
+	cr_assert(
+		load_with(SERVER ", certificate-authority: ca.crt", "client-certificate: client.crt, client-key: client.key"),
+		"%s", error.message);
+}
+
+static void expect_files(const char *ca, const char *cert, const char *key)
+{
+	const struct http_tls *tls = prepare()->tls;
+
+	cr_assert_str_eq(tls->ca_pem, ca);
+	cr_assert_str_eq(tls->cert_pem, cert);
+	cr_assert_str_eq(tls->key_pem, key);
+}
+
+Test(config, certificates_are_read_again_every_five_minutes)
+{
+	struct instant now = {1000000};
+	const struct http_tls *before;
+
+	be_with_files();
+	cr_assert(kube_config_refresh(&config, now, false, &error));
+	before = prepare()->tls;
+	write_file("ca.crt", PEM PEM);
+	write_file("client.crt", OTHER_PEM);
+	write_file("client.key", KEY KEY);
+	now.ms += 299999;
+	cr_assert(kube_config_refresh(&config, now, false, &error));
+	expect_files(PEM, PEM, KEY);
+	now.ms += 1;
+	cr_assert(kube_config_refresh(&config, now, false, &error));
+	expect_files(PEM PEM, OTHER_PEM, KEY KEY);
+	cr_assert_str_eq(before->ca_pem, PEM, "what was handed out stays");
+	write_file("ca.crt", OTHER_PEM);
+	cr_assert(kube_config_refresh(&config, now, true, &error));
+	expect_files(OTHER_PEM, OTHER_PEM, KEY KEY);
+}
+
+Test(config, what_is_broken_on_disk_breaks_nothing)
+{
+	static const char *const broken[] = {
+		"",
+		"not PEM",
+		"-----BEGIN CERTIFICATE-----\nMAA=\n",
+		"-----BEGIN CERTIFICATE-----\nMAA=\n-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\nM!AA\n-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+	};
+	struct instant now = {1000000};
+
+	be_with_files();
+	for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+		write_file("ca.crt", broken[i]);
+		cr_assert_not(kube_config_refresh(&config, now, true, &error), "%s", broken[i]);
+		cr_assert_not_null(strstr(error.message, in_folder("ca.crt")), "%s", error.message);
+		expect_files(PEM, PEM, KEY);
+	}
+	cr_assert(kube_config_refresh(&config, now, false, &error), "not at each call");
+	write_file("ca.crt", OTHER_PEM);
+	unlink(in_folder("client.key"));
+	write_file("client.crt", OTHER_PEM);
+	now.ms += 10000;
+	cr_assert_not(kube_config_refresh(&config, now, false, &error), "soon again");
+	cr_assert_not_null(strstr(error.message, in_folder("client.key")), "%s", error.message);
+	expect_files(OTHER_PEM, PEM, KEY);
+	write_file("client.key", KEY KEY);
+	now.ms += 10000;
+	cr_assert(kube_config_refresh(&config, now, false, &error));
+	expect_files(OTHER_PEM, OTHER_PEM, KEY KEY);
+}
+
+Test(config, the_ca_of_the_pod_is_followed_too)
+{
+	be_in_cluster("10.96.0.1");
+	cr_assert(load());
+	cr_assert_str_eq(prepare()->tls->ca_pem, PEM);
+	cr_assert_str_eq(header("Authorization"), "Bearer pod-token");
+	write_file("ca.crt", PEM OTHER_PEM);
+	cr_assert(kube_config_refresh(&config, (struct instant){400000}, false, &error));
+	cr_assert_str_eq(prepare()->tls->ca_pem, PEM OTHER_PEM);
+}
+
+Test(config, a_bundle_may_explain_itself)
+{
+	write_file("ca.crt", "# Some CA\n" PEM "\nsubject=/CN=x\n" OTHER_PEM "trailing words\n");
+	cr_assert(load_with(SERVER ", certificate-authority: ca.crt", "token: t"), "%s", error.message);
 }

@@ -381,3 +381,120 @@ Test(lease, nothing_to_release_when_not_leading_or_asking)
 	expect("PUT");
 	cr_assert_not(lease_ask_release(&lease, wall, &arena, &request));
 }
+
+static void find_free(void)
+{
+	expect("GET");
+	answer(record("7", "", 1, "2026-01-01T00:00:00.000000Z", 3));
+}
+
+Test(lease, reluctant_takes_what_has_been_free_for_half_a_minute)
+{
+	struct instant began = now;
+
+	lease_set_reluctant(&lease, true, now);
+	find_free();
+	while (!lease.leading && instant_between_ms(began, now) < 60000) {
+		pass(500);
+		if (!ask())
+			continue;
+		if (request.method[0] == 'P')
+			echo("8");
+		else
+			answer(record("7", "", 1, "2026-01-01T00:00:00.000000Z", 3));
+	}
+	cr_assert(lease.leading);
+	cr_assert(lease.taken_reluctantly);
+	cr_assert_geq(instant_between_ms(began, now), 30000);
+	cr_assert_leq(instant_between_ms(began, now), 36000);
+}
+
+Test(lease, reluctant_counts_anew_when_somebody_held_it_meanwhile)
+{
+	lease_set_reluctant(&lease, true, now);
+	find_free();
+	pass(20000);
+	expect("GET");
+	answer(record("8", "pod-b_2222", 15, "2026-01-01T00:00:10.000000Z", 4));
+	pass(14000);
+	expect("GET");
+	answer(record("9", "", 1, "2026-01-01T00:00:12.000000Z", 4));
+	pass(20000);
+	expect("GET");
+	answer(record("9", "", 1, "2026-01-01T00:00:12.000000Z", 4));
+	cr_assert_not(lease.leading);
+	cr_assert_neq(lease.due.ms, now.ms);
+}
+
+Test(lease, no_longer_reluctant_it_takes_what_is_free_at_once)
+{
+	lease_set_reluctant(&lease, true, now);
+	find_free();
+	pass(100);
+	cr_assert_not(ask());
+	lease_set_reluctant(&lease, false, now);
+	find_free();
+	expect("PUT");
+	echo("8");
+	cr_assert(lease.leading);
+	cr_assert_not(lease.taken_reluctantly);
+}
+
+/* It was right where it sits when it took it; another evacuation is another matter. */
+Test(lease, what_was_taken_reluctantly_is_held_gladly_once_there_is_no_reason_any_more)
+{
+	lease_set_reluctant(&lease, true, now);
+	find_free();
+	for (int i = 0; i < 200 && !lease.leading; i++) {
+		pass(500);
+		if (!ask())
+			continue;
+		if (request.method[0] == 'P')
+			echo("8");
+		else
+			answer(record("7", "", 1, "2026-01-01T00:00:00.000000Z", 3));
+	}
+	cr_assert(lease.taken_reluctantly);
+	lease_set_reluctant(&lease, true, now);
+	cr_assert(lease.taken_reluctantly);
+	lease_set_reluctant(&lease, false, now);
+	lease_set_reluctant(&lease, true, now);
+	cr_assert(lease.leading);
+	cr_assert_not(lease.taken_reluctantly);
+}
+
+Test(lease, a_reluctant_leader_goes_on_leading)
+{
+	lead();
+	lease_set_reluctant(&lease, true, now);
+	pass(2000);
+	expect("PUT");
+	echo("2");
+	cr_assert(lease.leading);
+	pass(2000);
+	expect("PUT");
+	fail(ERROR_CONFLICT);
+	expect("GET");
+	fail(ERROR_ABSENT); /* deleted by hand */
+	expect("POST");
+	echo("3");
+	cr_assert(lease_valid(&lease, now));
+	cr_assert_not(lease.taken_reluctantly);
+}
+
+Test(lease, effects_may_go_until_ten_seconds_after_the_last_renewal_was_sent)
+{
+	struct instant sent;
+
+	lead();
+	pass(2000);
+	expect("PUT");
+	sent = now;
+	pass(3000);
+	echo("2");
+	cr_assert_eq(lease_until(&lease).ms, sent.ms + 10000);
+	now = instant_after(lease_until(&lease), -1);
+	cr_assert(lease_valid(&lease, now));
+	now = lease_until(&lease);
+	cr_assert_not(lease_valid(&lease, now));
+}

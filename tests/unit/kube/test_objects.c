@@ -251,7 +251,6 @@ Test(objects, check_maps_status_and_reason)
 		{410, "Gone", ERROR_GONE},
 		{413, "RequestEntityTooLarge", ERROR_REJECTED},
 		{415, "UnsupportedMediaType", ERROR_REJECTED},
-		{422, "Invalid", ERROR_REJECTED},
 		{429, "TooManyRequests", ERROR_THROTTLED},
 		{500, "InternalError", ERROR_SERVER},
 		{503, "ServiceUnavailable", ERROR_SERVER},
@@ -266,6 +265,95 @@ Test(objects, check_maps_status_and_reason)
 		cr_assert_str_eq(error.request_id, "audit-1");
 		cr_assert_not_null(strstr(error.message, "the message"), "%s", error.message);
 	}
+}
+
+/* As a kube-apiserver says it: statuses that stand for two things each. */
+Test(objects, check_tells_apart_what_has_one_status)
+{
+	static const struct {
+		int status;
+		const char *reason;
+		const char *details;
+		enum error_kind kind;
+		const char *code;
+		int32_t retry_after_ms;
+	} cases[] = {
+		{409, "Conflict", "{\"name\":\"n1\",\"kind\":\"nodes\"}", ERROR_CONFLICT, "Conflict", 0},
+		{409, "AlreadyExists", "{\"name\":\"n1\",\"kind\":\"nodes\"}", ERROR_CONFLICT, "AlreadyExists", 0},
+		{422, "Invalid", "{}", ERROR_REJECTED, "PatchTestFailed", 0},
+		{422, "Invalid",
+	     "{\"name\":\"n1\",\"kind\":\"Node\",\"causes\":[{\"reason\":\"FieldValueInvalid\",\"field\":\"metadata.uid\"}]}",
+	     ERROR_REJECTED, "Invalid", 0},
+		{422, "Invalid", "{\"name\":\"n1\",\"kind\":\"Node\"}", ERROR_REJECTED, "Invalid", 0},
+		{429, "TooManyRequests", "{\"retryAfterSeconds\":1}", ERROR_THROTTLED, "TooManyRequests", 1000},
+		{429, "TooManyRequests",
+	     "{\"causes\":[{\"reason\":\"DisruptionBudget\",\"message\":\"The disruption budget web needs 3\"}]}",
+	     ERROR_THROTTLED, "DisruptionBudget", 0},
+		{429, "TooManyRequests", "{\"causes\":[{\"reason\":\"DisruptionBudget\"}],\"retryAfterSeconds\":10}",
+	     ERROR_THROTTLED, "DisruptionBudget", 10000},
+		{403, "Forbidden", "{\"causes\":[{\"reason\":\"NamespaceTerminating\"}]}", ERROR_DENIED, "NamespaceTerminating",
+	     0},
+		{403, "Forbidden", "{\"name\":\"n1\",\"kind\":\"nodes\"}", ERROR_DENIED, "Forbidden", 0},
+		{500, "ServerTimeout", "{\"retryAfterSeconds\":2}", ERROR_SERVER, "ServerTimeout", 2000},
+		{504, "Timeout", "{\"retryAfterSeconds\":10}", ERROR_SERVER, "Timeout", 10000},
+		{504, "Timeout", "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}],\"retryAfterSeconds\":1}",
+	     ERROR_SERVER, "ResourceVersionTooLarge", 1000},
+		{405, "MethodNotAllowed", "{}", ERROR_REJECTED, "MethodNotAllowed", 0},
+		{406, "NotAcceptable", "{}", ERROR_REJECTED, "NotAcceptable", 0},
+		{400, "Expired", "{}", ERROR_GONE, "Expired", 0},
+		{409, "", "{}", ERROR_CONFLICT, "Conflict", 0},
+		{422, "", "{}", ERROR_REJECTED, "PatchTestFailed", 0},
+		{429, "", "{}", ERROR_THROTTLED, "TooManyRequests", 0},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *details = arena_printf(&arena, ",\"details\":%s", cases[i].details);
+
+		cr_assert_not(check(cases[i].status, status_body(cases[i].reason, cases[i].status, details)));
+		cr_assert_eq(error.kind, cases[i].kind, "%zu: %s", i, error_kind_name(error.kind));
+		cr_assert_str_eq(error.code, cases[i].code, "%zu: %s", i, error.code);
+		cr_assert_eq(error.retry_after_ms, cases[i].retry_after_ms, "%zu: %d", i, error.retry_after_ms);
+	}
+}
+
+Test(objects, check_takes_only_the_api_at_its_word)
+{
+	static const char *const pages[] = {"<html><body>Sign in</body></html>", "\n <!DOCTYPE html>", "ok", "[]", "\"x\""};
+
+	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+		cr_assert_not(check(200, pages[i]), "%s", pages[i]);
+		cr_assert_eq(error.kind, ERROR_MALFORMED, "%s", pages[i]);
+		cr_assert_eq(error.http_status, 200);
+	}
+	cr_assert(check(200, " \n{\"kind\":\"Node\"}"));
+	cr_assert(check(204, ""));
+	cr_assert(check(200, " \n"));
+}
+
+Test(objects, check_reads_any_failure_in_a_success)
+{
+	cr_assert_not(check(200, status_body("TooManyRequests", 429, ",\"details\":{\"retryAfterSeconds\":3}")));
+	cr_assert_eq(error.kind, ERROR_THROTTLED);
+	cr_assert_eq(error.http_status, 429);
+	cr_assert_eq(error.retry_after_ms, 3000);
+	cr_assert_not(check(200, "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":200}"));
+	cr_assert_eq(error.kind, ERROR_SERVER);
+}
+
+Test(objects, the_header_is_above_the_body_and_neither_is_believed_without_end)
+{
+	const char *body = status_body("TooManyRequests", 429, ",\"details\":{\"retryAfterSeconds\":5}");
+	struct http_response response = {.status = 429, .body = body, .body_length = strlen(body)};
+
+	http_add_header(&response.headers, &arena, "Retry-After", "7");
+	cr_assert_not(kube_check(&response, &error));
+	cr_assert_eq(error.retry_after_ms, 7000);
+	http_set_header(&response.headers, &arena, "Retry-After", "86400");
+	cr_assert_not(kube_check(&response, &error));
+	cr_assert_eq(error.retry_after_ms, 600000);
+	http_set_header(&response.headers, &arena, "Retry-After", "Wed, 21 Oct 2026 07:28:00 GMT");
+	cr_assert_not(kube_check(&response, &error));
+	cr_assert_eq(error.retry_after_ms, 5000, "a date says nothing without their clock");
 }
 
 Test(objects, check_obeys_retry_after_of_body_and_header)

@@ -353,15 +353,85 @@ Test(watch, clean_end_goes_on_at_once_a_very_short_one_does_not)
 	cr_assert(chunk(EVENT("BOOKMARK", "", "10")));
 	now.ms += 10;
 	end_clean();
+	cr_assert_eq(delay(), 990, "a second after it was asked for");
+	now = watch_due(watch);
 	expect(STREAM("10"));
 	now.ms += 1000;
 	end_clean();
 	expect(STREAM("10"));
 }
 
+Test(watch, a_stream_that_worked_and_was_cut_goes_on_as_after_a_clean_end)
+{
+	stream("9");
+	for (int i = 0; i < 8; i++) {
+		now.ms += 5000;
+		cr_assert(chunk(EVENT("MODIFIED", "a", "10")));
+		take_all();
+		fail_with(ERROR_UNREACHABLE, 200, 0);
+		cr_assert_eq(delay(), 0, "%d", i);
+		cr_assert_str_eq(watch_trouble(watch), "");
+		expect(STREAM("10"));
+	}
+	now.ms += 10;
+	fail_with(ERROR_UNREACHABLE, 200, 0); /* at once, without an event */
+	cr_assert_geq(delay(), 800);
+	now = watch_due(watch);
+	expect(STREAM("10"));
+	now.ms += 5000;
+	fail_with(ERROR_UNREACHABLE, 0, 0); /* no connection */
+	cr_assert_geq(delay(), 800);
+}
+
+Test(watch, streams_that_end_at_once_with_an_event_are_paced_with_jitter)
+{
+	struct http_response response = {.status = 200, .body = ""};
+
+	stream("9");
+	cr_assert(chunk(EVENT("BOOKMARK", "", "10")));
+	watch_hear_end(watch, now, UINT32_MAX, &response, NULL);
+	cr_assert_eq(delay(), 2000);
+	cr_assert_str_eq(watch_trouble(watch), "");
+}
+
+Test(watch, a_stream_that_only_drips_is_dead)
+{
+	stream("9");
+	now.ms += 179999;
+	cr_assert(chunk("\n"));
+	now.ms += 1;
+	cr_assert_not(chunk("{\"type\":"));
+	cr_assert_eq(error.kind, ERROR_TIMEOUT);
+	end_refused();
+	cr_assert_geq(delay(), 800);
+	now = watch_due(watch);
+	expect(STREAM("9"));
+	now.ms += 150000;
+	cr_assert(chunk(EVENT("BOOKMARK", "", "10")));
+	now.ms += 150000;
+	cr_assert(chunk("\n"), "counted from the last event");
+}
+
+Test(watch, a_stream_that_does_not_end_is_ended)
+{
+	stream("9");
+	for (int i = 0; i < 3; i++) {
+		now.ms += 110000;
+		cr_assert(chunk(EVENT("MODIFIED", "a", "10")), "%d", i);
+		take_all();
+	}
+	now.ms += 1;
+	cr_assert_not(chunk(EVENT("MODIFIED", "b", "11")));
+	cr_assert_eq(error.kind, ERROR_TIMEOUT);
+	cr_assert_str_eq(take_all(), "+b ", "what it said counts");
+	end_refused();
+	now = watch_due(watch);
+	expect(STREAM("11"));
+}
+
 Test(watch, backoff_doubles_with_jitter_up_to_its_maximum)
 {
-	static const int64_t expected[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
+	static const int64_t expected[] = {800, 1600, 3200, 5000, 5000};
 
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		expect("limit=500");
@@ -390,6 +460,38 @@ Test(watch, the_services_own_time_is_waited_for)
 	expect("limit=500");
 	watch_hear_end(watch, now, 0, NULL, &throttled);
 	cr_assert_eq(delay(), 60000);
+	now = watch_due(watch);
+	expect("limit=500");
+	watch_hear_end(watch, now, UINT32_MAX, NULL, &throttled);
+	cr_assert_eq(delay(), 75000, "not all at the same moment");
+}
+
+Test(watch, throttled_at_the_start_of_a_stream_waits_and_keeps_the_version)
+{
+	struct error throttled;
+
+	stream("9");
+	error_set(&throttled, ERROR_THROTTLED, "later");
+	throttled.http_status = 429;
+	throttled.retry_after_ms = 5000;
+	watch_hear_end(watch, now, 0, NULL, &throttled);
+	cr_assert_eq(delay(), 5000);
+	now = watch_due(watch);
+	expect(STREAM("9"));
+}
+
+Test(watch, a_server_that_lags_behind_is_listed_anew_without_a_version)
+{
+	struct error lagging;
+
+	stream("9");
+	error_set(&lagging, ERROR_SERVER, "too large resource version");
+	lagging.http_status = 504;
+	lagging.retry_after_ms = 1000;
+	watch_hear_end(watch, now, 0, NULL, &lagging);
+	cr_assert_eq(delay(), 1000);
+	now = watch_due(watch);
+	expect("limit=500");
 }
 
 Test(watch, a_failed_page_is_asked_again_an_old_token_starts_over)
@@ -403,8 +505,97 @@ Test(watch, a_failed_page_is_asked_again_an_old_token_starts_over)
 	expect("limit=500&continue=t1");
 	fail_with(ERROR_GONE, 410, 0);
 	now = watch_due(watch);
-	list("12");
+	expect("limit=1000");
+	page("{\"metadata\":{\"resourceVersion\":\"12\"},\"items\":[{\"metadata\":{\"name\":\"b\"}}]}");
+	cr_assert_str_eq(take_all(), "begin +b end ");
 	expect(STREAM("12"));
+}
+
+static void page_to(const char *token)
+{
+	page(arena_printf(&arena, "{\"metadata\":{\"resourceVersion\":\"9\",\"continue\":\"%s\"},\"items\":[]}", token));
+	take_all();
+}
+
+Test(watch, a_list_slower_than_compaction_takes_larger_pages)
+{
+	static const char *const sizes[] = {"limit=500", "limit=1000", "limit=2000", "limit=4000", "limit=4000"};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		expect(sizes[i]);
+		page_to("t");
+		expect(arena_printf(&arena, "%s&continue=t", sizes[i]));
+		fail_with(ERROR_GONE, 410, 0);
+		now = watch_due(watch);
+	}
+	expect("limit=4000");
+	page("{\"metadata\":{\"resourceVersion\":\"12\"},\"items\":[]}");
+	take_all();
+	expect(STREAM("12"));
+	fail_with(ERROR_GONE, 410, 0);
+	now = watch_due(watch);
+	expect("limit=500");
+	fail_with(ERROR_GONE, 410, 0);
+	now = watch_due(watch);
+	expect("limit=500");
+}
+
+Test(watch, a_page_that_is_too_large_is_asked_for_in_smaller_ones)
+{
+	static const char *const sizes[] = {"limit=500", "limit=250", "limit=125", "limit=62", "limit=31", "limit=31"};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		expect(sizes[i]);
+		fail_with(ERROR_LIMIT, 200, 0);
+		now = watch_due(watch);
+	}
+	expect("limit=31");
+	page_to("t");
+	expect("limit=31&continue=t");
+	fail_with(ERROR_GONE, 410, 0);
+	now = watch_due(watch);
+	expect("limit=62");
+}
+
+Test(watch, a_token_that_is_refused_starts_over)
+{
+	static const enum error_kind kinds[] = {ERROR_REJECTED, ERROR_ABSENT, ERROR_MALFORMED};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		expect("limit=500");
+		page_to("t");
+		expect("limit=500&continue=t");
+		fail_with(kinds[i], 400, 0);
+		cr_assert_geq(delay(), 800);
+		now = watch_due(watch);
+	}
+	expect("limit=500");
+}
+
+Test(watch, a_token_that_leads_to_itself_is_a_failure)
+{
+	expect("limit=500");
+	page_to("t");
+	expect("limit=500&continue=t");
+	page_to("t");
+	cr_assert_geq(delay(), 800);
+	cr_assert_not_null(strstr(watch_trouble(watch), "not a list"), "%s", watch_trouble(watch));
+	now = watch_due(watch);
+	expect("limit=500");
+}
+
+Test(watch, pages_without_end_are_paced)
+{
+	struct instant began = now;
+	int count = 0;
+
+	while (instant_between_ms(began, now) < 60000) {
+		cr_assert(ask());
+		page_to(arena_printf(&arena, "t%d", ++count));
+		now = watch_due(watch);
+	}
+	cr_assert_geq(count, 200);
+	cr_assert_leq(count, 261);
 }
 
 Test(watch, what_is_no_list_is_a_failure)

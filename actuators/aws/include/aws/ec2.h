@@ -30,9 +30,4 @@ void ec2_ask_subnets(struct arena *arena, const char *token, struct http_request
 bool ec2_hear_subnets(struct arena *arena, const struct http_response *response, struct subnets *out,
                       const char **next_token, struct error *error);
 
-/* sts GetCallerIdentity: whose account. */
-void sts_ask_identity(struct arena *arena, struct http_request *out);
-bool sts_hear_identity(struct arena *arena, const struct http_response *response, const char **account_id,
-                       struct error *error);
-
 #endif

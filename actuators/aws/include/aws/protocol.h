@@ -9,6 +9,7 @@
 #define AWS_PROTOCOL_H
 
 #include "aws/service.h"
+#include "base/instant.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "net/http.h"
@@ -39,8 +40,10 @@ void aws_rest_request(struct arena *arena, const struct aws_service *service, co
                       const char *path, const char *query, const struct json *body, struct http_request *out);
 
 /*
- * What kind of answer it is. True for 2xx. Otherwise fills `error` (kind, status, code, request id, message,
+ * What kind of answer it is. True for 2xx (ERROR_MALFORMED when it comes in an encoding, which we never ask for).
+ * Otherwise fills `error` (kind, status, code, request id, message,
  * retry_after_ms) from whatever the body is: XML, JSON, HTML, nothing; a transport error is taken over.
+ * retry_after_ms: x-amz-retry-after (ms), else Retry-After (seconds or a date), at most 10 minutes.
  *
  * `code` is the service's word as sent (Query services drop the suffix Fault or Exception themselves), without
  * namespace. A word that is known decides the kind, whatever the status: THROTTLED, EXPIRED, DENIED, BUSY, ABSENT,
@@ -48,5 +51,17 @@ void aws_rest_request(struct arena *arena, const struct aws_service *service, co
  * others REJECTED; so a 404 of a proxy is never taken for an absent table.
  */
 bool aws_check(const struct aws_service *service, const struct http_response *response, struct error *error);
+
+/*
+ * Does the service's word allow for a clock that is off? Some of these words are also said of a wrong key: sign once more
+ * only when aws_server_time tells another time than the one that was signed with.
+ */
+bool aws_is_skew(const struct error *error);
+
+/*
+ * The time at which AWS answered, to the second: the Date of an answer that names a request id, so that it is AWS's own
+ * and no proxy's, and is from no cache. False when it is none of these.
+ */
+bool aws_server_time(const struct http_response *response, struct wallclock *out);
 
 #endif

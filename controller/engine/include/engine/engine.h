@@ -10,6 +10,7 @@
 #include "aws/credentials.h"
 #include "kube/config.h"
 #include "net/client.h"
+#include "net/proxy.h"
 #include "web/web.h"
 
 struct engine_settings {
@@ -22,10 +23,14 @@ struct engine_settings {
 	const char *cluster_name;  /* readable, may be NULL */
 	const char *pod_namespace; /* of our own pod; NULL outside a cluster */
 	const char *pod_name;
-	int64_t resync_ms; /* look again while holding */
-	int64_t poll_ms;   /* look at what is settling */
+	const char *node_name; /* that it runs on; NULL = unknown */
+	int64_t resync_ms;     /* look again while holding */
+	int64_t poll_ms;       /* look at what is settling */
 	struct kube_config *kube;
 	const struct aws_environment *environment; /* credentials and endpoints */
+	const char *aws_ca_file;                   /* what AWS's endpoints are trusted by; NULL = the system's roots */
+	const struct proxies *proxies;             /* NULL = none */
+	int max_attempts;                          /* of a call to AWS, as a person wants it; 0 = what is good */
 	struct web *web;                           /* NULL = publish nothing */
 };
 

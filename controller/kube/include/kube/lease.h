@@ -7,6 +7,9 @@
  *
  *   GET ─► (absent) POST ─► leader ─► PUT every 2 s ⟲         any failed attempt: again at the next tick
  *    │        └─ held by another: wait ─► expired: PUT ─► leader  10 s without a renewal: lost, for good in this process
+ *
+ * A reluctant candidate (it sits in the zone that is being evacuated) takes only what it has seen free for 30 s, so that a better one is
+ * first and yet somebody always leads.
  */
 #ifndef KUBE_LEASE_H
 #define KUBE_LEASE_H
@@ -22,6 +25,9 @@ struct lease {
 	bool leading;
 	bool lost; /* led once and no longer: the process must end */
 	bool released;
+	bool reluctant;            /* see lease_set_reluctant */
+	bool taken_reluctantly;    /* we lead because nobody better did; until we are reluctant no more */
+	struct instant free_since; /* when it was first seen to be nobody's; 0 = it is somebody's */
 	struct instant renewed_at; /* when the request of the last successful renewal was sent */
 	struct wallclock acquired_at;
 	int64_t transitions;
@@ -40,6 +46,9 @@ struct lease {
 void lease_init(struct lease *lease, const char *namespace_, const char *name, const char *identity,
                 struct instant now);
 
+/* Whether somebody else should rather lead; when that ends, what is free is taken at once. It takes no lease away. */
+void lease_set_reluctant(struct lease *lease, bool reluctant, struct instant now);
+
 /* What to ask now (deadline 5 s); false while a call is in flight or before its time. */
 bool lease_ask(struct lease *lease, struct instant now, struct wallclock wall, uint32_t random, struct arena *arena,
                struct http_request *out);
@@ -47,6 +56,9 @@ bool lease_ask(struct lease *lease, struct instant now, struct wallclock wall, u
 /* The answer: `error` NULL for a 2xx. */
 void lease_hear(struct lease *lease, struct instant now, uint32_t random, struct arena *arena,
                 const struct http_response *response, const struct error *error);
+
+/* Until when (not included) an effect may be put on the wire, judged by what has been renewed so far. */
+struct instant lease_until(const struct lease *lease);
 
 /* May an effect be sent now? Leading, and renewed less than the renew deadline ago. Marks the lease lost when that time has passed. */
 bool lease_valid(struct lease *lease, struct instant now);

@@ -65,9 +65,18 @@ void kube_ask_event(struct arena *arena, const struct kube_event *event, struct 
                     struct http_request *out);
 
 /*
- * As aws_check: true for a 2xx that is not a Status of Failure; else `error`. 409 Conflict and AlreadyExists are
- * ERROR_CONFLICT (code = reason), 410 ERROR_GONE, 422 ERROR_REJECTED (code Invalid; a failed JSON patch test too), 401 ERROR_EXPIRED, 403 ERROR_DENIED,
- * 404 ERROR_ABSENT, 429 ERROR_THROTTLED, 5xx ERROR_SERVER. Bodies may be text or HTML.
+ * As aws_check: true for a 2xx that is not a Status of Failure; else `error`, with the reason as its code. Bodies may
+ * be text or HTML; where a Status has no reason, the status tells it.
+ *
+ *   401 ERROR_EXPIRED   403 ERROR_DENIED   404 ERROR_ABSENT   410, or reason Expired or Gone: ERROR_GONE
+ *   409 ERROR_CONFLICT: code Conflict (somebody was faster) or AlreadyExists
+ *   422 ERROR_REJECTED: code Invalid, or PatchTestFailed, no field named: a JSON patch did not fit what is there
+ *   429 ERROR_THROTTLED: code TooManyRequests, or DisruptionBudget: a PodDisruptionBudget holds up an eviction
+ *   403 with code NamespaceTerminating: nothing can be made any more in a namespace that is being deleted
+ *   5xx ERROR_SERVER, the outcome of an effect is unknown; code ResourceVersionTooLarge: a server that lags behind
+ *   other 4xx ERROR_REJECTED; 2xx that is text or a page, 3xx: ERROR_MALFORMED, something in between has answered
+ *
+ * retry_after_ms: of details.retryAfterSeconds or, above it, the header Retry-After; at most 10 min.
  */
 bool kube_check(const struct http_response *response, struct error *error);
 

@@ -58,7 +58,7 @@ enum pod_fate eks_node_pod_fate(const struct scope *scope, const struct resource
 
 /*
  * Of its pods (resource->load, NULL = none are known): how many a drain still has to see gone (evictable and leaving ones). What
- * scope->evict_unreplicated and scope->now say counts.
+ * scope->evict_unreplicated says counts; the time is that of the look, by the API server's clock (pods.as_of), else scope->now.
  */
 size_t eks_node_load(const struct scope *scope, const struct resource *resource);
 

@@ -33,6 +33,8 @@ struct pods {
 	struct pod *at;
 	size_t count;
 	size_t capacity;
+	/* The API server's own time when they were told (its Date), which is what their ends_at is in; 0 = it did not say. */
+	struct wallclock as_of;
 };
 
 enum pod_fate {
