@@ -15,6 +15,7 @@ from bed.controller import Controller, binary
 from bed.controlplane import NAMESPACE, ControlPlane
 from bed.gate import Gate
 from bed.moto_patches import hurry
+from bed.sources import Source
 from bed.workloads import Workloads
 from bed.world import World
 
@@ -133,6 +134,20 @@ def _controllers(request: pytest.FixtureRequest, gate: Gate, plane: ControlPlane
         for controller in made:
             print(f"\n--- {controller.log} (its end)\n{controller.tail()}")
         print("\n--- last requests\n" + "\n".join(_describe(entry) for entry in gate.entries[-40:]))
+
+
+@pytest.fixture
+def sources(gate: Gate, tmp_path: Path):
+    """Make and start a source of credentials."""
+    made: list[Source] = []
+
+    def make(kind, **how) -> Source:
+        made.append(kind(gate.identities, tmp_path / f"source-{len(made)}", **how).start())
+        return made[-1]
+
+    yield make
+    for source in made:
+        source.end()
 
 
 # a cluster that is alive: its pods are scheduled, run, and end

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import yaml
+
 from bed import steps
 from bed.account import Account
 from bed.controlplane import ROOT, ControlPlane
 from bed.functions import functions
 from bed.gate import Gate
-from bed.kube import Kube
+from bed.kube import Kube, loopback_session, wait_for
 from bed.region import EVACUATED, groups
 from bed.services import services
 from bed.world import World
@@ -77,3 +79,23 @@ def test_nothing_but_what_is_needed(installed: ControlPlane):
     ]:
         answer = installed.kubectl("auth", "can-i", verb, what, who, check=False)
         assert answer.splitlines()[0].startswith("no"), f"{verb} {what}: {answer}"
+
+
+def test_the_api_server_lets_us_in_first(installed: ControlPlane):
+    """Its own word, in a header of each answer, on which FlowSchema let the ServiceAccount's requests in."""
+    token = yaml.safe_load(installed.product_kubeconfig().read_text())["users"][0]["user"]["token"]
+    session = loopback_session()
+    session.verify = str(installed.authority.cert)
+    session.headers["Authorization"] = f"Bearer {token}"
+
+    def schema_of(path: str) -> str:
+        return session.get(installed.server + path, timeout=10).headers.get("X-Kubernetes-PF-FlowSchema-UID", "")
+
+    for name, level, path in [
+        ("zonevac-leader-election", "leader-election", "/apis/coordination.k8s.io/v1/namespaces/zonevac-system/leases/zonevac"),
+        ("zonevac", "workload-high", "/api/v1/nodes?limit=1"),
+        ("zonevac", "workload-high", "/apis/coordination.k8s.io/v1/namespaces/default/leases/zonevac"),
+    ]:
+        schema = installed.kube.get(f"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/{name}")
+        assert schema["spec"]["priorityLevelConfiguration"]["name"] == level
+        wait_for(f"{path} to be let in by {name}", lambda: schema_of(path) == schema["metadata"]["uid"])  # noqa: B023

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import itertools
 import json
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from xml.sax.saxutils import escape
 
 _request_ids = itertools.count(1)
 RETRY_AFTER_SECONDS = "1"
+CORAL = ("ThrottlingException", "ValidationException", "AccessDeniedException", "ExpiredTokenException",
+         "InvalidSignatureException", "UnrecognizedClientException", "MissingAuthenticationTokenException",
+         "IncompleteSignatureException")  # fmt: skip
 
 
 @dataclass
@@ -18,9 +22,10 @@ class Answer:
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
-    def head(self) -> bytes:
-        """Status line and header fields."""
+    def head(self, now: float) -> bytes:
+        """Status line and header fields, sent at that time."""
         fields = {
+            "Date": email.utils.formatdate(now, usegmt=True),
             "Content-Type": self.content_type,
             "x-amzn-RequestId": request_id(),
             "Content-Length": str(len(self.body)),
@@ -37,8 +42,7 @@ def request_id() -> str:
 def error_answer(service: str, status: int, code: str, message: str) -> Answer:
     """An error as the service writes it."""
     if service == "dynamodb":
-        general = code in ("ThrottlingException", "ValidationException", "AccessDeniedException")
-        namespace = "com.amazon.coral.service" if general else "com.amazonaws.dynamodb.v20120810"
+        namespace = "com.amazon.coral.service" if code in CORAL else "com.amazonaws.dynamodb.v20120810"
         return _json(status, "application/x-amz-json-1.0", {"__type": f"{namespace}#{code}", "message": message})
     if service == "ecs":
         return _json(status, "application/x-amz-json-1.1", {"__type": code, "message": message})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import copy
+import fnmatch
 import json
 import socket
 import struct
@@ -24,11 +25,14 @@ from bed.account import Account
 from bed.answers import Answer, error_answer
 from bed.birth import TableBirth
 from bed.faults import HTML, THROTTLES, Fault
+from bed.identities import Identities
 from bed.lists import PagingError
 from bed.moto_patches import REGION
 from bed.paging import Pager
+from bed.refusals import identity_error
 from bed.shapes import Call, ShapeError, read_call
 from bed.signature import Key, SignatureError, signed_service, verify
+from bed.sts import WEB_IDENTITY, Sts
 from bed.visibility import Visibility
 
 MOMENTS = ("before", "after", "reply")
@@ -45,6 +49,8 @@ class Entry:
     params: dict[str, Any]
     status: int = 0
     note: str = ""
+    access: str = ""  # the key it was signed with, and whose that is; none for what is not signed, or wrongly
+    identity: str = ""
     at: float = field(default_factory=time.time)
     answered: float = 0.0
 
@@ -71,6 +77,10 @@ class _Request:
     headers: dict[str, str]
     fields: list[tuple[str, str]]
     body: bytes
+    key: Key | None = None  # that it is rightly signed with
+
+    def needs_no_signature(self) -> bool:
+        return "authorization" not in self.headers and f"Action={WEB_IDENTITY}".encode() in self.body.split(b"&")
 
     def text(self) -> bytes:
         return unquote(self.target).encode() + b" " + self.body
@@ -79,7 +89,8 @@ class _Request:
 class Gate:
     def __init__(self, account: Account, log: Path | None = None) -> None:
         self.account = account
-        self.keys = {Key().access: Key()}
+        self.identities = Identities()
+        self.sts = Sts(self.identities)
         self.pager = Pager()
         self.birth = TableBirth()
         self.visibility = Visibility()
@@ -104,6 +115,7 @@ class Gate:
         self.idle_close_seconds: float | None = None
         self.stale_writes = 0  # an index is read as it was so many writes ago
         self._history: collections.deque[Any] = collections.deque(maxlen=64)
+        self.identities.clear()
         self.pager.clear()
         self.birth.clear()
         self.visibility.clear()
@@ -135,6 +147,11 @@ class Gate:
 
     def counts(self) -> collections.Counter[str]:
         return collections.Counter(entry.name for entry in self.entries)
+
+    def sessions(self, service: str = "*") -> list[str]:
+        """The access keys whose requests were answered, in the order of their first one."""
+        matching = (entry for entry in self.entries if entry.access and fnmatch.fnmatchcase(entry.service, service))
+        return list(dict.fromkeys(entry.access for entry in matching if entry.status == 200))
 
     def named(self, *names: str) -> list[Entry]:
         return [entry for entry in self.entries if entry.name in names]
@@ -171,16 +188,18 @@ class Gate:
             writer.close()
 
     async def _serve(self, request: _Request, writer: asyncio.StreamWriter) -> None:
-        service = signed_service(request.headers) or "unknown"
+        unsigned = request.needs_no_signature()
+        service = "sts" if unsigned else signed_service(request.headers) or "unknown"
         entry = Entry(len(self.entries) + 1, service, "?", {})
         self.entries.append(entry)
         try:
-            verify(request.method, request.target, request.headers, request.body, self.keys, REGION)
+            if not unsigned:
+                self._identify(entry, request)
             call = read_call(service, request.method, request.target, request.headers, request.body)
         except SignatureError as error:
             if error.code not in self.expected:
                 self.violations.append(f"request {entry.number} ({service}): {error}")
-            await self._refuse(writer, entry, 403, error.code, error.sentence)
+            await self._refuse(writer, entry, *identity_error(service, error.code, error.sentence))
             return
         except (ShapeError, UnicodeDecodeError, ValueError) as error:
             self.violations.append(f"request {entry.number} ({service}): {error}")
@@ -195,6 +214,15 @@ class Gate:
             await self._pass(writer, entry, call, request)
         else:
             await self._fail(writer, entry, call, request, fault)
+
+    def _identify(self, entry: Entry, request: _Request) -> None:
+        keys, now = self.identities.keys, self.identities.now()
+        try:
+            key = verify(request.method, request.target, request.headers, request.body, keys, REGION, now)
+        except SignatureError as error:
+            entry.note = error.code
+            raise
+        request.key, entry.access, entry.identity = key, key.access, key.arn
 
     async def _pass(self, writer: asyncio.StreamWriter, entry: Entry, call: Call, request: _Request) -> None:
         try:
@@ -232,12 +260,12 @@ class Gate:
         if fault.kind == "silent":
             await asyncio.sleep(fault.seconds or 3600)
         elif fault.kind == "truncate":
-            writer.write(answer.head() + answer.body[: len(answer.body) // 2])
+            writer.write(answer.head(self.identities.now()) + answer.body[: len(answer.body) // 2])
             await writer.drain()
         raise _Gone
 
     def _act(self, entry: Entry, call: Call, request: _Request) -> Answer:
-        early = self.birth.refuse(call)
+        early = self.birth.refuse(call) or (self.sts.answer(call, request.key) if call.service == "sts" else None)
         if early is not None:
             return early
         body = self.pager.rewrite(call, request.body)
@@ -262,7 +290,7 @@ class Gate:
         entry.status = answer.status
         entry.answered = time.time()
         self._write_log(entry)
-        writer.write(answer.head() + answer.body)
+        writer.write(answer.head(self.identities.now()) + answer.body)
         await writer.drain()
         self._strike(entry, "reply")
 
@@ -280,7 +308,8 @@ class Gate:
     def _write_log(self, entry: Entry) -> None:
         if self._log_file:
             line = {"n": entry.number, "at": entry.at, "call": entry.name, "status": entry.status, "note": entry.note}
-            self._log_file.write(json.dumps(line | {"params": entry.params}, ensure_ascii=False, default=str) + "\n")
+            line |= {"access": entry.access, "identity": entry.identity, "params": _without_secrets(entry.params)}
+            self._log_file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
 
     # an index that lags
 
@@ -325,6 +354,10 @@ def _rest_error(status: int, headers: dict[str, str], body: bytes) -> Answer:
     document = json.loads(body)
     code = headers.get("x-amzn-errortype") or document.get("__type", "")
     return error_answer("lambda", status, code, document.get("message") or document.get("Message", ""))
+
+
+def _without_secrets(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: "…" if name == "WebIdentityToken" else value for name, value in params.items()}
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -121,9 +121,15 @@ class Kube:
     # nodes
 
     def create_node(
-        self, name: str, zone_id: str, zone_name: str, annotations: dict[str, str] | None = None, **spec: Any
+        self,
+        name: str,
+        zone_id: str,
+        zone_name: str,
+        annotations: dict[str, str] | None = None,
+        labels: dict[str, str] | None = None,
+        **spec: Any,
     ) -> Any:
-        labels = {
+        labels = (labels or {}) | {
             "kubernetes.io/hostname": name,
             "topology.k8s.aws/zone-id": zone_id,
             "topology.kubernetes.io/zone": zone_name,

@@ -11,6 +11,7 @@ from botocore.credentials import Credentials
 
 ALGORITHM = "AWS4-HMAC-SHA256 "
 CLOCK_SKEW_SECONDS = 300
+STAMP = "%Y%m%dT%H%M%SZ"
 
 
 class SignatureError(ValueError):
@@ -22,9 +23,13 @@ class SignatureError(ValueError):
 
 @dataclass(frozen=True)
 class Key:
+    """An access key: a user's, or with a token and an end those of a role's session."""
+
     access: str = "AKIDZONEVACTESTBED00"
     secret: str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYTESTBEDKEY"
     token: str | None = None
+    arn: str = "arn:aws:iam::123456789012:user/zonevac"
+    ends_at: float | None = None  # by the gate's clock
 
 
 def signed_service(headers: dict[str, str]) -> str | None:
@@ -42,8 +47,10 @@ def _fields(authorization: str) -> dict[str, str]:
     return dict(part.strip().split("=", 1) for part in authorization[len(ALGORITHM) :].split(","))
 
 
-def verify(method: str, target: str, headers: dict[str, str], body: bytes, keys: dict[str, Key], region: str) -> None:
-    """Return when the request is signed as it must be, else raise SignatureError."""
+def verify(
+    method: str, target: str, headers: dict[str, str], body: bytes, keys: dict[str, Key], region: str, now: float
+) -> Key:
+    """The key that the request is rightly signed with, else SignatureError with a code of the query protocol. `now`: the gate's clock."""
     if "authorization" not in headers:
         raise SignatureError("MissingAuthenticationToken", "the request is not signed")
     try:
@@ -57,12 +64,15 @@ def verify(method: str, target: str, headers: dict[str, str], body: bytes, keys:
         raise SignatureError("InvalidClientTokenId", f"there is no access key {access}")
     if key.token != headers.get("x-amz-security-token"):
         raise SignatureError("InvalidClientTokenId", "the session token is missing or not this key's")
+    if key.ends_at is not None and now >= key.ends_at:
+        raise SignatureError("ExpiredToken", f"the token of {access} ended {now - key.ends_at:.1f} s ago")
     if terminator != "aws4_request" or scope_region != region:
         raise SignatureError("SignatureDoesNotMatch", f"scope {scope_region}/{service}/{terminator}, region is {region}")
     _check_signed_headers(signed, headers)
-    _check_clock(headers.get("x-amz-date", ""), day)
+    _check_clock(headers.get("x-amz-date", ""), day, now)
     if _sign_again(method, target, headers, body, signed, key, service, scope_region) != fields["Signature"]:
         raise SignatureError("SignatureDoesNotMatch", "the signature is not what this secret gives")
+    return key
 
 
 def _check_signed_headers(signed: list[str], headers: dict[str, str]) -> None:
@@ -73,14 +83,23 @@ def _check_signed_headers(signed: list[str], headers: dict[str, str]) -> None:
         raise SignatureError("SignatureDoesNotMatch", f"SignedHeaders {signed} name a header that was not sent")
 
 
-def _check_clock(stamp: str, day: str) -> None:
+def _check_clock(stamp: str, day: str, now: float) -> None:
     try:
-        when = datetime.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.UTC)
+        when = datetime.datetime.strptime(stamp, STAMP).replace(tzinfo=datetime.UTC).timestamp()
     except ValueError as error:
         raise SignatureError("IncompleteSignature", f"X-Amz-Date {stamp!r}") from error
-    age = (datetime.datetime.now(datetime.UTC) - when).total_seconds()
-    if abs(age) > CLOCK_SKEW_SECONDS or stamp[:8] != day:
-        raise SignatureError("SignatureDoesNotMatch", f"signature not current: {stamp} is {age:.0f} s old")
+    if stamp[:8] != day:
+        raise SignatureError("SignatureDoesNotMatch", f"X-Amz-Date {stamp} is not of the scope's day {day}")
+    if now - when > CLOCK_SKEW_SECONDS:
+        edge = f"{_stamp(now - CLOCK_SKEW_SECONDS)} ({_stamp(now)} - 5 min.)"
+        raise SignatureError("RequestTimeTooSkewed", f"Signature expired: {stamp} is now earlier than {edge}")
+    if when - now > CLOCK_SKEW_SECONDS:
+        edge = f"{_stamp(now + CLOCK_SKEW_SECONDS)} ({_stamp(now)} + 5 min.)"
+        raise SignatureError("RequestTimeTooSkewed", f"Signature not yet current: {stamp} is still later than {edge}")
+
+
+def _stamp(at: float) -> str:
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime(STAMP)
 
 
 def _sign_again(

@@ -189,3 +189,8 @@ def quiet(gate: Gate, seconds: float) -> list[str]:
     began = len(gate.entries)
     time.sleep(seconds)
     return [entry.name for entry in gate.entries[began:]]
+
+
+def await_sessions(gate: Gate, count: int, timeout: float = 30) -> None:
+    """Wait until requests signed with so many keys have been answered."""
+    wait_for(f"{count} sessions", lambda: len(gate.sessions()) >= count, timeout, pause=0.1)
