@@ -64,7 +64,7 @@ bool admit_by_objects(struct evacuation *evacuation)
 			continue;
 		if (!same_zone(other, evacuation))
 			return yield_to_other_zone(evacuation, other);
-		if (!other->manifest.deleting) {
+		if (!evacuation_is_ending(other)) {
 			stall_set(&evacuation->stall, "ZoneTaken",
 			          "ZonalEvacuation %s has this zone; this one takes over when that is deleted",
 			          other->manifest.name);
@@ -79,7 +79,7 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 	struct evacuation *found = NULL;
 
 	for (struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
-		if (other != evacuation && evacuation_wants_zone(other) && !other->manifest.deleting &&
+		if (other != evacuation && evacuation_wants_zone(other) && !evacuation_is_ending(other) &&
 		    same_zone(other, evacuation) && (!found || before(other, found)))
 			found = other;
 	return found;
@@ -88,7 +88,7 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 bool admit_has_predecessor(const struct evacuation *evacuation)
 {
 	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
-		if (other != evacuation && !other->vanished && other->manifest.deleting && other->manifest.finalizer &&
+		if (other != evacuation && !other->vanished && evacuation_is_ending(other) && other->manifest.finalizer &&
 		    same_zone(other, evacuation))
 			return true;
 	return false;

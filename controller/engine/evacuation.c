@@ -79,6 +79,9 @@ static void take_over_status(struct evacuation *evacuation)
 
 	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "",
 	                &evacuation->started_at);
+	/* Of what is deleted, nothing is left once it is restored. */
+	evacuation->expired = !evacuation->manifest.deleting && !evacuation->manifest.finalizer &&
+	                      text_equal(json_get_string(status, "phase"), phase_name(PHASE_RESTORED));
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "",
 	                &evacuation->evacuated_at);
 	if (text_equal(json_get_string(stalled, "status"), "True") &&
@@ -193,6 +196,20 @@ bool evacuation_targets_aws(const struct evacuation *evacuation)
 	return false;
 }
 
+struct wallclock evacuation_expires_at(const struct evacuation *evacuation)
+{
+	const struct manifest *manifest = &evacuation->manifest;
+
+	if (manifest->expires_after_s == 0 || evacuation->started_at.us == 0 || manifest->mode != MODE_EVACUATE)
+		return (struct wallclock){0};
+	return wallclock_after_ms(evacuation->started_at, manifest->expires_after_s * 1000);
+}
+
+bool evacuation_is_ending(const struct evacuation *evacuation)
+{
+	return evacuation->manifest.deleting || evacuation->expired;
+}
+
 bool evacuation_wants_zone(const struct evacuation *evacuation)
 {
 	const struct manifest *manifest = &evacuation->manifest;
@@ -203,7 +220,7 @@ bool evacuation_wants_zone(const struct evacuation *evacuation)
 		return true;
 	if (evacuation->observe_error.kind == ERROR_INPUT) /* there is no such zone here: it will never hold it */
 		return false;
-	return evacuation->valid && !manifest->deleting && manifest->mode == MODE_EVACUATE &&
+	return evacuation->valid && !evacuation_is_ending(evacuation) && manifest->mode == MODE_EVACUATE &&
 	       evacuation->refused_generation != manifest->generation;
 }
 
@@ -239,6 +256,8 @@ void evacuation_turn(struct evacuation *evacuation)
 	}
 	if (evacuation->manifest.deleting && (evacuation->manifest.zone_id || turn_is_abandoned(evacuation))) {
 		turn_restoring(evacuation);
+	} else if (turn_is_expired(evacuation)) {
+		turn_expired(evacuation);
 	} else if (!evacuation->valid) {
 		evacuation->phase = PHASE_PENDING;
 		stall_set(&evacuation->stall, "InvalidSpec", "%s", evacuation->invalid_because);
@@ -262,7 +281,10 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 		evacuation->items.retry_due, /* where nothing may be begun yet it waits for what else is due */
 		evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
+	struct wallclock expires = evacuation_expires_at(evacuation);
 
+	if (expires.us && !evacuation->expired)
+		due = instant_earlier(due, instant_after(now, (expires.us - engine_wall(evacuation->engine).us) / 1000 + 1));
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
 		if (evacuation->items.lanes[lane].considered.first &&
 		    !instant_reached(evacuation->items.lanes[lane].begin_due, now))

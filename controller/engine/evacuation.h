@@ -71,6 +71,7 @@ struct evacuation {
 	struct stall told_stall;
 	struct wallclock started_at;
 	struct wallclock evacuated_at;
+	bool expired; /* its time is over: it is put back as if it were deleted, and never begun again */
 
 	struct exchange *status_exchange;
 	struct instant status_due;
@@ -109,6 +110,12 @@ bool evacuation_wants_zone(const struct evacuation *evacuation);
 void evacuation_node_scope(const struct evacuation *evacuation, struct scope *out);
 
 const char *evacuation_region(const struct evacuation *evacuation);
+
+/* When its time is over (spec.expiresAfterSeconds from its first change), 0 = never, or not begun yet. */
+struct wallclock evacuation_expires_at(const struct evacuation *evacuation);
+
+/* Being deleted, or expired: what it has out is put back, or handed over. */
+bool evacuation_is_ending(const struct evacuation *evacuation);
 
 /* The target of this kind, or NULL: the object has none. */
 const struct manifest_target *evacuation_target(const struct evacuation *evacuation, const char *kind);

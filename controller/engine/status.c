@@ -119,7 +119,9 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 	case PHASE_PLANNED:
 		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
 	case PHASE_RESTORING:
-		return arena_printf(arena, "putting zone %s back", evacuation->manifest.zone_id);
+		return arena_printf(arena, "%sputting zone %s back",
+		                    evacuation->expired ? "its time is over (spec.expiresAfterSeconds): " : "",
+		                    evacuation->manifest.zone_id);
 	case PHASE_RESTORED:
 		return arena_printf(
 			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
@@ -144,6 +146,8 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	const char *phase = phase_name(evacuation->phase);
 	const char *note = phase_note(evacuation, arena);
 
+	if (evacuation->phase == PHASE_RESTORED && evacuation->expired)
+		phase = "Expired";
 	add_condition(conditions, evacuation, arena, "Ready", ready, stalled ? evacuation->stall.reason : phase,
 	              stalled ? evacuation->stall.message : note);
 	if (stalled)
@@ -277,6 +281,7 @@ struct json *status_build(const struct evacuation *evacuation, struct arena *are
 	add_progress(status, evacuation, arena);
 	add_summary(status, evacuation, arena);
 	set_time(status, "startedAt", evacuation->started_at, arena);
+	set_time(status, "expiresAt", evacuation_expires_at(evacuation), arena);
 	set_time(status, "evacuatedAt", evacuation->evacuated_at, arena);
 	add_conditions(status, evacuation, arena);
 	add_changes(status, evacuation, arena);
@@ -388,6 +393,20 @@ static void status_write(struct evacuation *evacuation, struct instant now, stru
 	status_send(evacuation, status);
 }
 
+/*
+ * Once restored a deleted object is about to vanish, and nobody would read it. An expired one is told when its finalizer is off; where this process
+ * only found it so, its status says more than we know.
+ */
+static bool says_it_all(const struct evacuation *evacuation)
+{
+	const char *told = json_path_string(evacuation->object, "status.phase");
+
+	if (evacuation->phase != PHASE_RESTORED)
+		return false;
+	return !evacuation->expired || evacuation->manifest.finalizer ||
+	       (evacuation->items.count == 0 && text_equal(told, phase_name(PHASE_RESTORED)));
+}
+
 void status_turn(struct evacuation *evacuation)
 {
 	struct instant now = engine_now(evacuation->engine);
@@ -397,8 +416,7 @@ void status_turn(struct evacuation *evacuation)
 		return;
 	arena_init(&arena, "status", 64u << 20);
 	tell_transitions(evacuation, &arena);
-	/* Once restored the object is about to vanish: nobody would read it. */
-	if (evacuation->touched && evacuation->phase != PHASE_RESTORED && !evacuation->status_exchange &&
+	if (evacuation->touched && !says_it_all(evacuation) && !evacuation->status_exchange &&
 	    instant_reached(evacuation->status_due, now))
 		status_write(evacuation, now, &arena);
 	arena_done(&arena);

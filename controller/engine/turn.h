@@ -11,6 +11,10 @@
 void turn_evacuating(struct evacuation *evacuation);
 void turn_restoring(struct evacuation *evacuation);
 
+/* Its time is over: put back as if it were deleted, and then done for good. */
+bool turn_is_expired(const struct evacuation *evacuation);
+void turn_expired(struct evacuation *evacuation);
+
 /* The object's annotation says that it is to be let go without restoring. */
 bool turn_is_abandoned(const struct evacuation *evacuation);
 

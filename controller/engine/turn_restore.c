@@ -152,7 +152,7 @@ void turn_restoring(struct evacuation *evacuation)
 	}
 	if (!turned_round(evacuation))
 		return;
-	successor = evacuation->manifest.deleting ? admit_successor(evacuation) : NULL;
+	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
 		if (successor->manifest.finalizer && evacuation->items.running == 0)
 			let_go(evacuation);
@@ -165,4 +165,20 @@ void turn_restoring(struct evacuation *evacuation)
 		evacuation->phase = PHASE_RESTORED;
 		let_go(evacuation);
 	}
+}
+
+bool turn_is_expired(const struct evacuation *evacuation)
+{
+	struct wallclock expires = evacuation_expires_at(evacuation);
+
+	return evacuation->expired || (expires.us && expires.us <= engine_wall(evacuation->engine).us);
+}
+
+void turn_expired(struct evacuation *evacuation)
+{
+	evacuation->expired = true;
+	if (evacuation->manifest.finalizer)
+		turn_restoring(evacuation);
+	else
+		evacuation->phase = PHASE_RESTORED;
 }

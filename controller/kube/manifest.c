@@ -16,6 +16,7 @@
 #define IN_FLIGHT_MAX 256
 #define IN_FLIGHT_DEFAULT 16
 #define DRAIN_TIMEOUT_MAX_S 86400
+#define EXPIRY_MAX_S 2592000
 #define DRAIN_TIMEOUT_DEFAULT_S 900
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
@@ -237,14 +238,15 @@ static bool read_selector(const struct place *place, const char *path, const str
 	return true;
 }
 
-static bool read_whole_number(const struct place *place, const char *path, const struct json *value, int64_t max,
-                              int64_t *out)
+static bool read_whole_number(const struct place *place, const char *path, const struct json *value, int64_t min,
+                              int64_t max, int64_t *out)
 {
 	if (value == NULL)
 		return true;
-	*out = json_integer(value, 0);
-	if (json_type(value) != JSON_INTEGER || *out < 1 || *out > max)
-		return error_set(place->error, ERROR_INPUT, "%s: must be a whole number from 1 to %lld", path, (long long)max);
+	*out = json_integer(value, min - 1);
+	if (json_type(value) != JSON_INTEGER || *out < min || *out > max)
+		return error_set(place->error, ERROR_INPUT, "%s: must be a whole number from %lld to %lld", path,
+		                 (long long)min, (long long)max);
 	return true;
 }
 
@@ -287,7 +289,7 @@ static bool read_drain(const struct place *place, const char *path, const struct
 	}
 	out->drain_timeout_s = DRAIN_TIMEOUT_DEFAULT_S;
 	if (!read_word(place, below(place, path, fields[0]), member(target, fields[0]), evictions, &eviction) ||
-	    !read_whole_number(place, below(place, path, fields[1]), member(target, fields[1]), DRAIN_TIMEOUT_MAX_S,
+	    !read_whole_number(place, below(place, path, fields[1]), member(target, fields[1]), 1, DRAIN_TIMEOUT_MAX_S,
 	                       &out->drain_timeout_s) ||
 	    !read_word(place, below(place, path, fields[2]), member(target, fields[2]), timeouts, &on_timeout))
 		return false;
@@ -352,7 +354,7 @@ static bool read_pacing(const struct place *place, const struct json *spec, stru
 	if (pacing == NULL)
 		return true;
 	return check_object(place, "spec.pacing", pacing, known) &&
-	       read_whole_number(place, "spec.pacing.maxInFlight", member(pacing, "maxInFlight"), IN_FLIGHT_MAX,
+	       read_whole_number(place, "spec.pacing.maxInFlight", member(pacing, "maxInFlight"), 1, IN_FLIGHT_MAX,
 	                         &out->max_in_flight);
 }
 
@@ -422,14 +424,17 @@ static bool read_guards(const struct place *place, const struct json *spec, stru
 
 static bool read_spec(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	static const char *const known[] = {"zoneId", "region", "mode", "targets", "pacing", "guards", NULL};
+	static const char *const known[] = {
+		"zoneId", "region", "mode", "targets", "pacing", "guards", "expiresAfterSeconds", NULL};
 
 	if (json_type(spec) != JSON_OBJECT)
 		return check_object(place, "spec", spec, known);
 	/* Which zone it is about is known even where the rest is refused: what was taken out of it must still find its way back. */
 	return read_zone(place, spec, out) && read_region(place, spec, out) && check_object(place, "spec", spec, known) &&
 	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out) &&
-	       read_guards(place, spec, out);
+	       read_guards(place, spec, out) &&
+	       read_whole_number(place, "spec.expiresAfterSeconds", member(spec, "expiresAfterSeconds"), 0, EXPIRY_MAX_S,
+	                         &out->expires_after_s);
 }
 
 static void read_metadata(const struct json *object, struct manifest *out)

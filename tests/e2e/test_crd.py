@@ -280,6 +280,14 @@ def test_pacing_has_bounds(kube: Kube, count: int) -> None:
     )
 
 
+@pytest.mark.parametrize("seconds", [-1, 2592001, "60"])
+def test_expiry_has_bounds(kube: Kube, seconds: object) -> None:
+    refused(
+        lambda: kube.evacuate("a", zoneId="use1-az1", targets=[NODES], expiresAfterSeconds=seconds),
+        "expiresAfterSeconds",
+    )
+
+
 def test_a_whole_status_survives(kube: Kube) -> None:
     """Nothing of what the controller writes is pruned."""
     kube.evacuate("a", zoneId="use1-az1", targets=[NODES])
@@ -301,7 +309,7 @@ def test_a_whole_status_survives(kube: Kube) -> None:
         "changesOmitted": 0,
         "conditions": [{"type": kind} | condition for kind in kinds],
         "startedAt": at,
-        "evacuatedAt": at,
+        "evacuatedAt": at, "expiresAt": at,
     }
     assert patch_status(kube, copy.deepcopy(status))["status"] == status
 

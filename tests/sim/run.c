@@ -259,8 +259,8 @@ static void apply(struct run *run, const char *name, const char *zone_id, const 
 	(void)snprintf(
 		json, sizeof(json),
 		"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},"
-		"\"spec\":{\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":%s}}",
-		name, zone_id, mode, targets);
+		"\"spec\":{\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":%s%s}}",
+		name, zone_id, mode, targets, run->spec_more != NULL ? run->spec_more : "");
 	world_apply(run->world, json);
 }
 

@@ -19,6 +19,7 @@ struct run {
 	size_t variable_count;
 	struct engine *engine; /* NULL between two lives, and after its end */
 	const char *targets;   /* of run_evacuate, JSON; NULL = nodes and groups */
+	const char *spec_more; /* of what is applied, further members, JSON: ",\"a\":1"; NULL = none */
 	char identity[64];
 	unsigned lives;
 	unsigned deaths; /* by world_kill_at */

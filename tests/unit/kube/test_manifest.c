@@ -74,6 +74,7 @@ Test(manifest, everything_is_read)
 	                    "  region: ap-northeast-1\n"
 	                    "  mode: Plan\n"
 	                    "  pacing: {maxInFlight: 256}\n"
+	                    "  expiresAfterSeconds: 2592000\n"
 	                    "  targets:\n"
 	                    "  - kind: EksNode\n"
 	                    "    selector: {all: true, exclude: {matchNames: ['*-pinned']}}\n"
@@ -90,6 +91,7 @@ Test(manifest, everything_is_read)
 	cr_assert_str_eq(manifest.created_at, "2026-01-02T03:04:05Z");
 	cr_assert(manifest.deleting);
 	cr_assert(manifest.finalizer);
+	cr_assert_eq(manifest.expires_after_s, 2592000);
 	cr_assert_str_eq(manifest.region, "ap-northeast-1");
 	cr_assert_eq(manifest.mode, MODE_PLAN);
 	cr_assert_eq(manifest.max_in_flight, 256);
@@ -159,6 +161,10 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, planHash: x, " GOOD_TARGET,
 	     "spec.planHash: no such field here; allowed are zoneId, region, mode, targets, pacing, guards"},
 		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
+		{"zoneId: use1-az1, expiresAfterSeconds: -1, " GOOD_TARGET,
+	     "spec.expiresAfterSeconds: must be a whole number from 0 to 2592000"},
+		{"zoneId: use1-az1, expiresAfterSeconds: 2592001, " GOOD_TARGET, "spec.expiresAfterSeconds"},
+		{"zoneId: use1-az1, expiresAfterSeconds: '8', " GOOD_TARGET, "spec.expiresAfterSeconds"},
 		{"zoneId: use1-az1, pacing: {maxInFlight: 0}, " GOOD_TARGET,
 	     "spec.pacing.maxInFlight: must be a whole number from 1 to 256"},
 		{"zoneId: use1-az1, pacing: {maxInFlight: 257}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
