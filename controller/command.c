@@ -126,6 +126,19 @@ static bool configure_region(struct controller *controller, struct client *clien
 	return true;
 }
 
+/* A typo in an endpoint's setting is told now, not when a zone fails. */
+static bool check_endpoints(struct controller *controller, struct error *error)
+{
+	const struct aws_service *service;
+	struct aws_endpoint endpoint;
+
+	for (size_t i = 0; (service = aws_service_at(i)) != NULL; i++)
+		if (!aws_endpoint_of(&controller->arena, service, controller->settings.region, &controller->environment,
+		                     &endpoint, error))
+			return false;
+	return true;
+}
+
 static bool configure_aws(struct controller *controller, struct engine_settings *engine, struct error *error)
 {
 	struct arena *arena = &controller->arena;
@@ -133,7 +146,8 @@ static bool configure_aws(struct controller *controller, struct engine_settings 
 	engine->region = controller->settings.region;
 	engine->environment = &controller->environment;
 	engine->proxies = &controller->proxies;
-	return aws_ca_bundle(arena, &controller->environment, &engine->aws_ca_file, error) &&
+	return check_endpoints(controller, error) &&
+	       aws_ca_bundle(arena, &controller->environment, &engine->aws_ca_file, error) &&
 	       aws_max_attempts(arena, &controller->environment, &engine->max_attempts, error);
 }
 

@@ -138,9 +138,11 @@ static bool take_flags(struct arena *arena, int count, const char *const *argume
 			return true;
 		}
 		if (!text_starts_with(arguments[i], "--"))
-			return error_set(error, ERROR_INPUT,
-			                 "\"%s\" is not a flag; flags begin with --, see `zonevac controller --help`",
-			                 arguments[i]);
+			return error_set(
+				error, ERROR_INPUT,
+				"\"%s\" is not a flag; flags begin with --, and the value of a BOOL is written --flag=false; see "
+				"`zonevac controller --help`",
+				arguments[i]);
 		if (!take_flag(arena, count, arguments, &i, given, error))
 			return false;
 	}
@@ -265,7 +267,10 @@ bool settings_load(struct arena *arena, int count, const char *const *arguments,
 void settings_print_help(FILE *out)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
-		fprintf(out, "  --%s %s\n      %s", table[i].name, table[i].value, table[i].prose);
+		bool flag = table[i].kind == SETTING_BOOL;
+
+		fprintf(out, "  --%s%s%s%s\n      %s", table[i].name, flag ? "[=" : " ", table[i].value, flag ? "]" : "",
+		        table[i].prose);
 		if (table[i].otherwise)
 			fprintf(out, " (default %s)", table[i].otherwise);
 		fprintf(out, "\n");

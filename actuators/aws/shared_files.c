@@ -1,5 +1,6 @@
 #include "aws/shared_files.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -53,6 +54,19 @@ static bool read_config(struct arena *arena, const struct aws_environment *envir
 	return read_shared(arena, environment, "AWS_CONFIG_FILE", ".aws/config", out, error);
 }
 
+/* The parser knows the files by their kind; a person by where they are. */
+static void tell_paths(struct arena *arena, const struct aws_environment *environment, struct error *error)
+{
+	const char *config = path_of(arena, environment, aws_env(environment, "AWS_CONFIG_FILE"), ".aws/config");
+	const char *credentials =
+		path_of(arena, environment, aws_env(environment, "AWS_SHARED_CREDENTIALS_FILE"), ".aws/credentials");
+
+	error_wrap(error, "%s",
+	           strstr(error->message, "credentials file") != NULL && credentials != NULL ? credentials
+	           : config != NULL                                                          ? config
+	                                                                                     : "AWS shared files");
+}
+
 bool shared_files_other_profile(struct arena *arena, const struct aws_environment *environment, const char *name,
                                 const struct profile **out, struct error *error)
 {
@@ -63,8 +77,11 @@ bool shared_files_other_profile(struct arena *arena, const struct aws_environmen
 
 	arena_init(&scratch, "shared files", SCRATCH_MAX_BYTES);
 	good = read_config(&scratch, environment, &config, error) &&
-	       read_shared(&scratch, environment, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", &credentials, error) &&
-	       profile_parse(arena, config, credentials, name, out, error);
+	       read_shared(&scratch, environment, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", &credentials, error);
+	if (good && !profile_parse(arena, config, credentials, name, out, error)) {
+		good = false;
+		tell_paths(&scratch, environment, error);
+	}
 	arena_done(&scratch);
 	return good;
 }

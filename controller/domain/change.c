@@ -5,6 +5,8 @@
 static const char *const GUARD_NAMES[GUARDS] = {
 	[GUARD_NONE] = "",
 	[GUARD_OTHER_ZONE] = "OtherZone",
+	[GUARD_MAX_NODES_PERCENT] = "MaxNodesPercent",
+	[GUARD_MIN_REMAINING_ZONES] = "MinRemainingZones",
 	[GUARD_LAST_SUBNET] = "LastSubnet",
 	[GUARD_OPERATOR] = "Operator",
 	[GUARD_BEING_DELETED] = "BeingDeleted",
@@ -42,6 +44,8 @@ enum guard guard_parse(const char *name)
 bool guard_is_overridable(enum guard guard)
 {
 	switch (guard) {
+	case GUARD_MAX_NODES_PERCENT:
+	case GUARD_MIN_REMAINING_ZONES:
 	case GUARD_MANAGED_BY_EKS:
 	case GUARD_OTHER_CLUSTER:
 	case GUARD_NODES_NOT_DRAINED:

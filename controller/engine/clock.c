@@ -10,7 +10,7 @@
 #define JUMP_US (60 * INT64_C(1000000))
 #define TOLERANCE_US (300 * INT64_C(1000000))
 
-void clock_note(struct engine *engine, const struct http_response *response)
+void clock_note(struct engine *engine, const struct http_response *response, bool accepted)
 {
 	struct wallclock server;
 	int64_t off_us;
@@ -20,7 +20,7 @@ void clock_note(struct engine *engine, const struct http_response *response)
 		return;
 	engine->clock_known = true;
 	off_us = server.us - engine_wall(engine).us;
-	if (llabs(off_us) < TOLERANCE_US)
+	if (accepted || llabs(off_us) < TOLERANCE_US)
 		return;
 	engine->clock_offset_us += off_us;
 	engine->clock_set_at = engine_now(engine);

@@ -15,8 +15,11 @@
 
 struct engine;
 
-/* Compare, and correct if need be. Only what is really AWS's answer counts. */
-void clock_note(struct engine *engine, const struct http_response *response);
+/*
+ * Compare, and correct if need be. Only what is really AWS's answer counts. `accepted`: it took what was signed by our clock, which is right
+ * then, whatever Date something on the way has put in.
+ */
+void clock_note(struct engine *engine, const struct http_response *response, bool accepted);
 
 /* After each wait: a clock that AWS agreed with, or that was corrected, and that has jumped since goes on from where it was. */
 void clock_watch(struct engine *engine);

@@ -385,8 +385,11 @@ static void owner_heard(void *self, struct exchange *exchange, const struct answ
 	cluster->owner_failures++;
 	cluster->owner_due =
 		instant_after(answer->now, requeue_backoff_ms(cluster->owner_failures, 1000, 30000, engine_random(engine)));
-	log_event(LOG_WARN, "the namespace kube-system cannot be read; its UID is what owns the journal's records", "error",
-	          answer->error ? answer->error->message : "the answer has no metadata.uid", NULL);
+	log_event(LOG_WARN,
+	          answer->error && answer->error->http_status == 0
+	              ? "the API server cannot be reached; trying again"
+	              : "the namespace kube-system cannot be read; its UID is what owns the journal's records",
+	          "error", answer->error ? answer->error->message : "the answer has no metadata.uid", NULL);
 }
 
 static void owner_turn(struct engine *engine)

@@ -75,7 +75,8 @@ static void lease_heard(void *self, struct exchange *exchange, const struct answ
 	lease_hear(&engine->lease, answer->now, engine_random(engine), answer->arena, answer->response, answer->error);
 	/* A connection that gave no answer is not asked again: the lease has no time to wait for it. */
 	engine->lease_fresh = answer->error && !answer->error->http_status;
-	if (answer->error && answer->error->kind != ERROR_CONFLICT)
+	/* Somebody was faster, or it is the first start in this cluster. */
+	if (answer->error && answer->error->kind != ERROR_CONFLICT && answer->error->kind != ERROR_ABSENT)
 		log_event(LOG_WARN, "the lease could not be read or renewed", "error", answer->error->message, NULL);
 }
 

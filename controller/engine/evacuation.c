@@ -71,26 +71,34 @@ void evacuation_abort(struct evacuation *evacuation)
 	evacuation->observation = NULL;
 }
 
+static bool refuses_the_whole(const char *reason)
+{
+	enum guard guard = guard_parse(reason);
+
+	return guard == GUARD_OTHER_ZONE || guard == GUARD_MAX_NODES_PERCENT;
+}
+
 /* What an earlier process wrote down and this one goes on with. */
 static void take_over_status(struct evacuation *evacuation)
 {
 	const struct json *status = json_get(evacuation->object, "status");
 	const struct json *stalled = status_condition(status, "Stalled");
+	const char *reason = json_get_string(stalled, "reason");
 
 	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "",
 	                &evacuation->started_at);
+	evacuation->share_judged = evacuation->manifest.finalizer;
 	/* Of what is deleted, nothing is left once it is restored. */
 	evacuation->expired = !evacuation->manifest.deleting && !evacuation->manifest.finalizer &&
 	                      text_equal(json_get_string(status, "phase"), phase_name(PHASE_RESTORED));
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "",
 	                &evacuation->evacuated_at);
-	if (text_equal(json_get_string(stalled, "status"), "True") &&
-	    text_equal(json_get_string(stalled, "reason"), "OtherZone") &&
+	if (text_equal(json_get_string(stalled, "status"), "True") && refuses_the_whole(reason) &&
 	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation) {
 		const char *message = json_get_string(stalled, "message");
 
 		evacuation->refused_generation = evacuation->manifest.generation;
-		stall_set(&evacuation->refusal, "OtherZone", "%s", message ? message : "another zone of the region was held");
+		stall_set(&evacuation->refusal, reason, "%s", message ? message : "it was refused before");
 	}
 }
 

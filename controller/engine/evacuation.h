@@ -6,6 +6,7 @@
 #define ENGINE_EVACUATION_H
 
 #include "facts.h"
+#include "guard.h"
 #include "item.h"
 #include "journal/dynamodb.h"
 #include "kube/manifest.h"
@@ -44,8 +45,10 @@ struct evacuation {
 	bool gates_due;       /* something that gates look at has changed since */
 	bool remarks_due;     /* something has come to rest since the footnotes were last asked for */
 	struct instant since; /* when this process first acted on it */
-	bool nodes_due;       /* plan all nodes, not only the dirty ones */
-	bool nodes_unknown;   /* there are selected nodes whose zone cannot be told without the account's mapping */
+	struct node_share node_share;
+	bool share_judged;  /* once, before the first change */
+	bool nodes_due;     /* plan all nodes, not only the dirty ones */
+	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
 
 	struct process registration; /* register or unregister */
 	bool registered;
@@ -78,6 +81,7 @@ struct evacuation {
 	struct arena status_arena; /* what was sent last */
 	const char *status_sent;
 	struct instant status_sent_at;
+	bool account_hurried;       /* the status was to be written at once, for its accountId */
 	bool touched;               /* something that the status shows has changed since it was built */
 	bool restoring;             /* turned round: the object is being deleted. Never back */
 	bool turning;               /* restoring: what takes out has not all come to its end yet */

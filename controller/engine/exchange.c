@@ -494,6 +494,12 @@ static void answer_unjudged(struct engine *engine, struct exchange *exchange, co
 	exchange_tell(engine, exchange, &answer);
 }
 
+static bool was_accepted(const struct exchange *exchange, const struct http_response *response)
+{
+	return response->status >= 200 && response->status < 300 &&
+	       http_header(&exchange->ask.request.headers, "Authorization") != NULL;
+}
+
 void exchange_happened(struct engine *engine, const struct client_event *event)
 {
 	struct exchange *exchange = event->owner;
@@ -505,7 +511,7 @@ void exchange_happened(struct engine *engine, const struct client_event *event)
 	assert(event->what == CLIENT_FINISHED && exchange->state == EXCHANGE_IN_FLIGHT);
 	engine->moved = true;
 	if (exchange->ask.place || (exchange->ask.what == ASK_DIRECT && text_equal(exchange->ask.request.service, "sts")))
-		clock_note(engine, event->response);
+		clock_note(engine, event->response, was_accepted(exchange, event->response));
 	if (exchange->ask.what == ASK_DIRECT || exchange->ask.what == ASK_PROGRAM) {
 		answer_unjudged(engine, exchange, event->response);
 		return;

@@ -1,7 +1,10 @@
 #include "identity.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "aws/sigv4.h"
+#include "aws/sts.h"
 #include "exchange.h"
 #include "requeue.h"
 #include "state.h"
@@ -10,6 +13,7 @@
 /* The shared files are read for each profile of a chain. */
 #define TRYING_MAX (64u << 20)
 #define AGAIN_MS 1000
+#define WHOSE_DEADLINE_MS 5000
 #define AGAIN_MAX_MS 60000
 #define REFUSED_MS 20000
 /* The wall has been set anew when it has moved by so much against instants. */
@@ -121,6 +125,68 @@ static void heard(void *self, struct exchange *exchange, const struct answer *an
 	go_on(engine);
 }
 
+void identity_note_account(struct engine *engine, const char *account_id)
+{
+	struct identity *identity = &engine->identity;
+
+	if (!identity->account_id[0])
+		snprintf(identity->account_id, sizeof(identity->account_id), "%s", account_id);
+}
+
+/* Another account shows none of what is held here. Only what STS says for certain keeps them from being used. */
+static void heard_whose(void *self, struct exchange *exchange, const struct answer *answer)
+{
+	struct engine *engine = self;
+	struct identity *identity = &engine->identity;
+	const char *account_id = NULL;
+	struct error error;
+
+	(void)exchange;
+	identity->exchange = NULL;
+	if (!sts_hear_identity(answer->arena, answer->response, &account_id, &error) ||
+	    text_equal(account_id, identity->account_id)) {
+		succeeded(engine);
+		return;
+	}
+	error_set(&error, ERROR_REJECTED,
+	          "AWS credentials from %s: they are of account %s now, and this process works in account %s; give back "
+	          "those of %s, or start it anew",
+	          identity->session.credentials.source, account_id, identity->account_id, identity->account_id);
+	failed(engine, &error);
+}
+
+static void ask_whose(struct engine *engine)
+{
+	struct identity *identity = &engine->identity;
+	const struct engine_settings *settings = engine->settings;
+	struct exchange *exchange;
+	struct aws_endpoint sts;
+	struct sigv4_scope scope = {
+		.credentials = &identity->session.credentials, .signing_name = "sts", .at = engine_wall(engine)};
+	struct error error;
+
+	if (!aws_endpoint_of(&identity->trying, aws_service_find("sts"), settings->region, settings->environment, &sts,
+	                     &error)) {
+		succeeded(engine);
+		return;
+	}
+	scope.region = sts.signing_region;
+	exchange = exchange_new(engine, heard_whose, engine);
+	exchange->ask.what = ASK_DIRECT;
+	sts_ask_identity(&exchange->arena, &exchange->ask.request);
+	exchange->ask.request.deadline_ms = WHOSE_DEADLINE_MS;
+	exchange->ask.request.url = aws_endpoint_url(&exchange->arena, &sts, &exchange->ask.request);
+	sigv4_sign(&exchange->arena, &scope, sts.host, &exchange->ask.request);
+	identity->exchange = exchange;
+	exchange_queue(engine, exchange);
+}
+
+static bool may_be_others(const struct identity *identity)
+{
+	return identity->account_id[0] &&
+	       !text_equal(identity->credentials.access_key_id, identity->session.credentials.access_key_id);
+}
+
 static void go_on(struct engine *engine)
 {
 	struct identity *identity = &engine->identity;
@@ -130,7 +196,9 @@ static void go_on(struct engine *engine)
 
 	if (want == CREDENTIAL_HAVE || want == CREDENTIAL_FAILED) {
 		exchange_cancel(engine, exchange);
-		if (want == CREDENTIAL_HAVE)
+		if (want == CREDENTIAL_HAVE && may_be_others(identity))
+			ask_whose(engine);
+		else if (want == CREDENTIAL_HAVE)
 			succeeded(engine);
 		else
 			failed(engine, &identity->session.error);
@@ -191,12 +259,16 @@ void identity_refused(struct engine *engine, struct instant sent_at, const struc
 	struct instant now = engine_now(engine);
 
 	/* It says nothing of what has been fetched since; and a source that fails is tried as often as is good already. */
-	if (identity->refused || (!identity->exchange && (identity->failures > 0 || sent_at.ms < identity->tried_at.ms)))
+	if (identity->refused || (!identity->exchange && identity->failures == 0 && sent_at.ms <= identity->tried_at.ms))
 		return;
 	identity->refused = true;
 	identity->refusal = *error;
 	if (identity->exchange)
 		return;
+	if (identity->failures > 0) { /* its next try is due as it is; calls wait for its end, and then one tries */
+		identity->refusals += identity->refusals == 0;
+		return;
+	}
 	identity->due = now;
 	if (identity->refusals > 0) {
 		int64_t wait_ms = requeue_backoff_ms(identity->refusals, REFUSED_MS, AGAIN_MAX_MS, engine_random(engine));
@@ -216,7 +288,7 @@ bool identity_on_trial(const struct engine *engine)
 
 void identity_accepted(struct engine *engine, struct instant sent_at)
 {
-	if (sent_at.ms >= engine->identity.tried_at.ms)
+	if (sent_at.ms > engine->identity.tried_at.ms)
 		engine->identity.refusals = 0;
 }
 

@@ -25,6 +25,7 @@ struct identity {
 	struct credential_plan plan;
 	struct credential_session session;
 	struct exchange *exchange; /* of the try under way; NULL = none */
+	char account_id[16];       /* the one that this process works in, for good; "" = not known yet */
 	bool refused;              /* a service has said that they are no longer good; until the next try has ended */
 	struct error refusal;      /* its words */
 	int refusals;              /* in a row, without a call that was accepted */
@@ -44,6 +45,9 @@ void identity_done(struct identity *identity);
 /* Fetch them if it is time. */
 void identity_turn(struct engine *engine);
 struct instant identity_due(const struct engine *engine, struct instant otherwise);
+
+/* Whose account it is, as STS says: what is fetched from now on has to be of the same. */
+void identity_note_account(struct engine *engine, const char *account_id);
 
 /* Is there something to sign with now? */
 bool identity_may_sign(struct engine *engine);

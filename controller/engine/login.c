@@ -18,6 +18,7 @@ static void heard(void *self, struct exchange *exchange, const struct answer *an
 	struct login *login = &engine->login;
 	struct error error;
 	bool first = !engine->settings->kube->login.good || login->failures > 0;
+	const struct wallclock *expires;
 
 	(void)exchange;
 	login->exchange = NULL;
@@ -26,9 +27,10 @@ static void heard(void *self, struct exchange *exchange, const struct answer *an
 	if (kube_login_hear(engine->settings->kube, answer->wall, answer->response, &error)) {
 		login->failures = 0;
 		login->due = instant_after(answer->now, AGAIN_MS);
+		expires = &engine->settings->kube->login.expires_at;
 		log_event(first ? LOG_INFO : LOG_DEBUG, "logged in to the API server", "plugin",
 		          engine->settings->kube->exec->argv[0], "expires",
-		          wallclock_rfc3339(engine->settings->kube->login.expires_at, answer->arena), NULL);
+		          expires->us ? wallclock_rfc3339(*expires, answer->arena) : NULL, NULL);
 		return;
 	}
 	login->due = instant_after(answer->now,

@@ -220,8 +220,10 @@ static void identity_heard(void *self, struct exchange *exchange, const struct a
 	else if (!sts_hear_identity(&observation->facts->arena, answer->response, &observation->facts->scope.account_id,
 	                            &error))
 		finish(observation, &error);
-	else
+	else {
+		identity_note_account(observation->engine, observation->facts->scope.account_id);
 		basis_known(observation);
+	}
 }
 
 static bool one_page_more(struct observation *observation)

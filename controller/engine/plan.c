@@ -5,6 +5,7 @@
 #include "actuators/registry.h"
 #include "change.h"
 #include "drain.h"
+#include "guard.h"
 #include "nodes/eks_node.h"
 #include "state.h"
 
@@ -47,8 +48,8 @@ const char *plan_allows(const struct evacuation *evacuation, enum guard guard, c
 	return NULL;
 }
 
-void plan_decide(const struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
-                 struct arena *arena, struct decision *out)
+static void decide_alone(const struct evacuation *evacuation, const struct actuator *actuator,
+                         const struct resource *resource, struct arena *arena, struct decision *out)
 {
 	const struct scope *scope = &evacuation->facts->scope;
 	const char *reason, *behind;
@@ -66,6 +67,13 @@ void plan_decide(const struct evacuation *evacuation, const struct actuator *act
 	out->verdict = VERDICT_CHANGE;
 	out->reason = arena_printf(arena, "%s overridden: %s", guard_name(out->guard), reason);
 	out->guard = GUARD_NONE;
+}
+
+void plan_decide(const struct evacuation *evacuation, const struct actuator *actuator, const struct resource *resource,
+                 struct arena *arena, struct decision *out)
+{
+	decide_alone(evacuation, actuator, resource, arena, out);
+	guard_zones(evacuation, resource, arena, out);
 }
 
 static bool ours(const struct evacuation *evacuation, const struct record *record)
@@ -406,6 +414,7 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 	if (item)
 		drain_scope(item, &own);
 	eks_node.plan(&own, node, arena, &decision);
+	guard_node_zones(evacuation, node, arena, &decision);
 	if (decision.verdict == VERDICT_NOTHING && !item && !eks_node.carries(scope, node, arena, &carried))
 		return;
 	if (decision.verdict == VERDICT_NOTHING && !item)

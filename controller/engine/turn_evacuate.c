@@ -31,6 +31,7 @@ static void turn_plan_only(struct evacuation *evacuation)
 	plan_take_nodes(evacuation);
 	plan_tell(evacuation);
 	volumes_turn(evacuation);
+	guard_share(evacuation);
 	if (evacuation->facts)
 		evacuation->phase = PHASE_PLANNED;
 }
@@ -49,10 +50,21 @@ static bool may_begin(struct evacuation *evacuation)
 static void turn_nodes(struct evacuation *evacuation)
 {
 	plan_take_nodes(evacuation);
-	if (may_begin(evacuation)) {
+	if (guard_share(evacuation) && may_begin(evacuation)) {
 		started(evacuation);
 		plan_start(evacuation);
 	}
+}
+
+/* Whoever comes after us has to know in which account it was begun: that stands in the status before the first change. */
+static bool account_is_told(struct evacuation *evacuation)
+{
+	if (json_path_string(evacuation->object, "status.accountId"))
+		return true;
+	if (!evacuation->account_hurried) /* once: a status that cannot be written is not tried in a loop */
+		evacuation->status_due = (struct instant){0};
+	evacuation->account_hurried = true;
+	return false;
 }
 
 static void turn_aws(struct evacuation *evacuation)
@@ -62,6 +74,8 @@ static void turn_aws(struct evacuation *evacuation)
 	turn_observe(evacuation, true);
 	turn_tell_observation(evacuation);
 	if (!evacuation->facts || !may_begin(evacuation))
+		return;
+	if (!account_is_told(evacuation))
 		return;
 	if (admit_register(evacuation))
 		plan_start(evacuation);
@@ -184,6 +198,8 @@ void turn_evacuating(struct evacuation *evacuation)
 		return;
 	}
 	turn_nodes(evacuation);
+	if (evacuation->refused_generation == evacuation->manifest.generation)
+		return;
 	turn_aws(evacuation);
 	if (nodes_suffice(evacuation) &&
 	    evacuation->finalizer_failures == 0) /* only their copies in the journal wait for AWS */

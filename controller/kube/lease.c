@@ -76,7 +76,9 @@ static struct json *lease_object(const struct lease *lease, const char *holder, 
 	spec = json_set_object(object, "spec");
 	json_set_string(spec, "holderIdentity", holder);
 	json_set_integer(spec, "leaseDurationSeconds", duration_s);
-	json_set_string(spec, "acquireTime", wallclock_micro(lease->acquired_at, arena));
+	/* Where somebody has taken it out there is none: an empty one would be refused. */
+	json_set_string(spec, "acquireTime",
+	                wallclock_micro(lease->acquired_at.us != 0 ? lease->acquired_at : wall, arena));
 	json_set_string(spec, "renewTime", wallclock_micro(wall, arena));
 	json_set_integer(spec, "leaseTransitions", lease->transitions);
 	return object;
@@ -102,7 +104,8 @@ static void ask_update(struct lease *lease, struct wallclock wall, struct arena 
 {
 	if (!is_mine(lease)) {
 		lease->acquired_at = wall;
-		lease->transitions++;
+		/* what the API server takes: 32 bits, not negative */
+		lease->transitions = lease->transitions < INT32_MAX ? lease->transitions + 1 : 0;
 	}
 	kube_ask_write(arena, "PUT leases", "PUT", lease_path(lease, arena),
 	               lease_object(lease, lease->identity, LEASE_DURATION_S, wall, arena), out);

@@ -17,6 +17,8 @@
 #define IN_FLIGHT_DEFAULT 16
 #define DRAIN_TIMEOUT_MAX_S 86400
 #define EXPIRY_MAX_S 2592000
+#define ZONES_MAX 16
+#define NODES_PERCENT_DEFAULT 50
 #define DRAIN_TIMEOUT_DEFAULT_S 900
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
@@ -402,13 +404,17 @@ static bool read_allowance(const struct place *place, const char *path, const st
 
 static bool read_guards(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	static const char *const known[] = {"allow", NULL};
+	static const char *const known[] = {"minRemainingZones", "maxNodesPercent", "allow", NULL};
 	const struct json *guards = member(spec, "guards");
 	const struct json *allow = member(guards, "allow");
 
 	if (guards == NULL)
 		return true;
-	if (!check_object(place, "spec.guards", guards, known))
+	if (!check_object(place, "spec.guards", guards, known) ||
+	    !read_whole_number(place, "spec.guards.minRemainingZones", member(guards, "minRemainingZones"), 1, ZONES_MAX,
+	                       &out->min_remaining_zones) ||
+	    !read_whole_number(place, "spec.guards.maxNodesPercent", member(guards, "maxNodesPercent"), 1, 100,
+	                       &out->max_nodes_percent))
 		return false;
 	if (allow != NULL && json_type(allow) != JSON_ARRAY)
 		return refuse(place, "spec.guards.allow", "must be a list, such as [{guard: ManagedByEks, reason: …}]");
@@ -468,7 +474,8 @@ bool manifest_read(struct arena *arena, const struct json *object, struct manife
 {
 	const struct place place = {arena, error};
 
-	*out = (struct manifest){.max_in_flight = IN_FLIGHT_DEFAULT};
+	*out = (struct manifest){
+		.max_in_flight = IN_FLIGHT_DEFAULT, .min_remaining_zones = 1, .max_nodes_percent = NODES_PERCENT_DEFAULT};
 	if (json_type(object) != JSON_OBJECT)
 		return error_set(error, ERROR_INPUT, "it is not a " KIND ": an object is expected");
 	read_metadata(object, out);

@@ -6,12 +6,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/mask.h"
 
 enum {
 	DEFAULT_DEADLINE_MS = 60 * 1000,
@@ -87,6 +90,20 @@ static void explain_start(const struct program *program, int number, struct erro
 	sentence_end(&sentence, ours ? ERROR_UNREACHABLE : ERROR_INPUT, out);
 }
 
+/* Of what a stranger wrote, what may stand in a log or a status. */
+static void append_shown(struct text *out, const char *bytes, size_t length)
+{
+	char shown[MASK_MAX_BYTES];
+	struct text printable;
+
+	text_init(&printable, sizeof shown);
+	append_printable(&printable, bytes, length, MAX_COMPLAINT_CHARACTERS);
+	snprintf(shown, sizeof shown, "%.*s", (int)printable.length, printable.at != NULL ? printable.at : "");
+	text_done(&printable);
+	mask_secrets(shown);
+	text_printf(out, ": %s", shown);
+}
+
 /* The last line that is not blank. */
 static void append_complaint(struct text *out, const struct child *child)
 {
@@ -100,8 +117,7 @@ static void append_complaint(struct text *out, const struct child *child)
 		start--;
 	if (start == length)
 		return;
-	text_append(out, ": ");
-	append_printable(out, bytes + start, length - start, MAX_COMPLAINT_CHARACTERS);
+	append_shown(out, bytes + start, length - start);
 }
 
 static void explain_end(const struct child *child, struct error *out)

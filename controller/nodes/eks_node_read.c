@@ -161,6 +161,20 @@ static bool is_hybrid(const struct resource *resource)
 	return provider_id != NULL && text_starts_with(provider_id, "eks-hybrid:///");
 }
 
+bool eks_node_is_movable(const struct resource *resource)
+{
+	return !is_fargate(resource) && !is_virtual(resource) && !is_hybrid(resource);
+}
+
+const char *eks_node_zone(const struct resource *resource)
+{
+	const char *zone = tags_get(&resource->tags, LABEL_ZONE_ID);
+
+	if (zone == NULL || *zone == '\0')
+		zone = tags_get(&resource->tags, LABEL_ZONE_NAME);
+	return zone != NULL && *zone != '\0' ? zone : NULL;
+}
+
 bool eks_node_in_zone(const struct scope *scope, const struct resource *resource, bool *known)
 {
 	const char *zone_id = tags_get(&resource->tags, LABEL_ZONE_ID);
@@ -170,7 +184,7 @@ bool eks_node_in_zone(const struct scope *scope, const struct resource *resource
 	size_t length;
 
 	*known = true;
-	if (is_fargate(resource) || is_virtual(resource) || is_hybrid(resource))
+	if (!eks_node_is_movable(resource))
 		return false;
 	if (zone_id != NULL && *zone_id != '\0')
 		return text_equal(zone_id, scope->zone_id);

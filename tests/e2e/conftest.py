@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from bed import steps
 from bed.account import Account
 from bed.controller import Controller, binary
 from bed.controlplane import NAMESPACE, ControlPlane
@@ -91,9 +92,10 @@ def gate(_gate: Gate, account: Account):
 
 @pytest.fixture
 def kube(installed: ControlPlane):
-    """The API of a cluster without nodes, evacuations, events or leases of ours."""
+    """The API of a cluster with one node in another zone than the evacuated one, and without evacuations, events or leases of ours."""
     api = installed.kube
     wipe(api)
+    steps.create_node_elsewhere(api)
     yield api
     wipe(api)
 

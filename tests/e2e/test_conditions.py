@@ -8,7 +8,7 @@ from bed import steps
 from bed.account import Account
 from bed.controlplane import ControlPlane
 from bed.gate import Gate
-from bed.kube import Kube, wait_for
+from bed.kube import GROUP, MERGE_PATCH, Kube, wait_for
 from bed.region import EVACUATED, groups, small_groups
 from bed.world import World
 
@@ -47,6 +47,24 @@ def test_conditions_speak_of_the_generation(controllers, account: Account, kube:
     order = ["Pending", "Observing", "Applying", "Holding", "Restoring", "Restored"]
     assert phases == sorted(phases, key=order.index), phases
     assert {"Holding", "Restoring"} <= set(phases)
+
+
+def test_more_than_half_of_the_nodes_is_refused_unless_it_is_said(controllers, account: Account, kube: Kube, world: World, gate: Gate):
+    account.seed(small_groups())
+    for name in ["n1", "n2"]:
+        kube.create_node(name, EVACUATED, "us-east-1b")
+    before = world.snapshot()
+    controller = controllers().start()
+    kube.evacuate(steps.NAME, zoneId=EVACUATED, targets=[steps.NODES, steps.GROUPS])
+    stalled = steps.await_condition(kube, "Stalled", controller=controller)
+    assert stalled["reason"] == "MaxNodesPercent"
+    assert "2 of the cluster's 3 nodes would go, more than the 50 %" in stalled["message"]
+    assert "finalizers" not in kube.evacuation(steps.NAME)["metadata"]
+    assert not gate.named("autoscaling:UpdateAutoScalingGroup", "dynamodb:PutItem", "dynamodb:UpdateItem")
+    steps.assert_back(world, before)
+    kube.call("PATCH", f"{GROUP}/{steps.NAME}", {"spec": {"guards": {"maxNodesPercent": 67}}}, MERGE_PATCH)
+    steps.await_ready(kube, controller=controller)
+    assert world.evacuated_nodes() == {"n1", "n2"}
 
 
 def ready(item: dict | None) -> bool:

@@ -288,6 +288,13 @@ def test_expiry_has_bounds(kube: Kube, seconds: object) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("minRemainingZones", 0), ("minRemainingZones", 17), ("maxNodesPercent", 0), ("maxNodesPercent", 101)]
+)
+def test_guards_have_bounds(kube: Kube, field: str, value: int) -> None:
+    refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=[NODES], guards={field: value}), field)
+
+
 def test_a_whole_status_survives(kube: Kube) -> None:
     """Nothing of what the controller writes is pruned."""
     kube.evacuate("a", zoneId="use1-az1", targets=[NODES])

@@ -55,6 +55,7 @@ class Bench:
         self.kube.wipe_evacuations()
         if self.before is None or self.before.differences(self.world.snapshot()):
             self.kube.wipe_nodes()
+            steps.create_node_elsewhere(self.kube)
             for name in sorted(self.node_names()):
                 self.kube.create_node(name, EVACUATED, "us-east-1b")
         if self.aws_alone():

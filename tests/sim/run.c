@@ -236,7 +236,7 @@ void run_add_many(struct run *run)
 		(void)snprintf(name, sizeof(name), "f%02d", i);
 		world_add_function(world, name, subnets[i % 3], NULL);
 	}
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		(void)snprintf(name, sizeof(name), "n%d", i);
 		world_add_node(world, &(struct world_node){.name = name, .zone_id = i < 4 ? "use1-az1" : "use1-az2"});
 		add_pods(run, name);

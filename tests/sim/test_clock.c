@@ -2,6 +2,7 @@
  * This machine's clock is wrong, or jumps: AWS's Date is believed, and nothing is lost but the calls that told us.
  */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <string.h>
 
 #include "run.h"
@@ -144,6 +145,67 @@ Test(clocks, keys_that_have_ended_when_they_come)
 	cr_assert_leq(world_issued(run.world), 30, "%u fetched in ten minutes", world_issued(run.world));
 	world_set_skew(run.world, 0);
 	run_must(&run, run_holding, 10 * MINUTE_MS, "it goes on by itself");
+	run_restore(&run);
+	run_assert_as_before(&run, before, "in the end");
+}
+
+/* What is on the way has a clock of its own, and a wrong one; AWS takes what we sign by ours. */
+static void lie(int64_t ms, const char *text, unsigned answers)
+{
+	run_use_container(&run, 3600);
+	run_add_every_kind(&run);
+	before = world_fingerprint(run.world, &arena);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_to_calls(&run, "UpdateAutoScalingGroup", 1);
+	world_set_date(run.world, ms, text, answers);
+	run_must(&run, run_holding, 30 * MINUTE_MS, "it holds");
+	assert_nothing_failed();
+	run_restore(&run);
+	run_assert_as_before(&run, before, "in the end");
+	assert_refused(1);
+	cr_assert_leq(world_issued(run.world), 2);
+}
+
+Test(clocks, dates_of_a_proxy_that_is_two_hours_ahead)
+{
+	lie(120 * MINUTE_MS, NULL, UINT_MAX);
+}
+
+Test(clocks, dates_of_a_proxy_that_is_ten_minutes_behind)
+{
+	lie(-10 * MINUTE_MS, NULL, UINT_MAX);
+}
+
+Test(clocks, one_date_of_long_ago)
+{
+	lie(0, "Thu, 01 Jan 1970 00:00:00 GMT", 1);
+}
+
+Test(clocks, one_date_of_the_end_of_time)
+{
+	lie(0, "Fri, 31 Dec 9999 23:59:59 GMT", 1);
+}
+
+Test(clocks, dates_that_are_none)
+{
+	lie(0, "yesterday", UINT_MAX);
+}
+
+/* Believed, they would have ended the keys there are and whatever comes; and nothing would be asked that could tell better. */
+Test(clocks, dates_ahead_for_a_while_and_keys_that_end)
+{
+	run_use_container(&run, 3600);
+	run_add_every_kind(&run);
+	before = world_fingerprint(run.world, &arena);
+	run_hold(&run);
+	run_for(&run, 2 * MINUTE_MS);
+	world_set_date(run.world, 120 * MINUTE_MS, NULL, 200);
+	run_for(&run, 6 * MINUTE_MS);
+	world_set_date(run.world, 0, NULL, 0);
+	run_for(&run, 10 * MINUTE_MS);
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "");
+	cr_assert_eq(world_issued(run.world), 1);
+	cr_assert_eq(world_refused_clocks(run.world, "*"), 0);
 	run_restore(&run);
 	run_assert_as_before(&run, before, "in the end");
 }

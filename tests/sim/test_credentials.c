@@ -216,6 +216,41 @@ Test(credentials, revoked_in_the_midst)
 	cr_assert_leq(world_issued(run.world), 4);
 }
 
+/* Also when some calls were sent in the very moment in which the fresh ones came. */
+Test(credentials, revoked_at_many_moments)
+{
+	static const uint64_t seeds[] = {7, 97, 108, 137};
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		char when[32];
+		teardown();
+		run_init(&run, seeds[i]);
+		arena_init(&arena, "test", 64 * 1024 * 1024);
+		run_use_container(&run, 6 * 3600);
+		run_add_many(&run);
+		run_evacuate(&run, "out", "use1-az1", "Evacuate");
+		run_to_calls(&run, "UpdateAutoScalingGroup", 1 + (unsigned)(seeds[i] % 7));
+		(void)snprintf(when, sizeof(when), "seed %u", (unsigned)seeds[i]);
+		revoke_now(when);
+	}
+}
+
+/* What AWS no longer knows is not tried again by everything that waits, however long no others are to be had. */
+Test(credentials, revoked_while_the_source_is_down)
+{
+	run_use_container(&run, 6 * 3600);
+	in_many();
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_to_calls(&run, "UpdateAutoScalingGroup", 2);
+	world_service_outage(run.world, "credentials", 20 * MINUTE_MS, WORLD_REFUSE);
+	world_revoke_credentials(run.world);
+	run_for(&run, 19 * MINUTE_MS);
+	cr_assert_leq(world_refused_keys(run.world, "*"), 400, "%u calls refused", world_refused_keys(run.world, "*"));
+	cr_assert_str_neq(run_stalled_because(&run, "out"), "");
+	run_must(&run, run_holding, 10 * MINUTE_MS, "it goes on by itself");
+	assert_nothing_failed();
+	restore();
+}
+
 /* Fresh ones are as bad as the old: a person has to act, and no service is asked in vain meanwhile. */
 Test(credentials, revoked_again_and_again)
 {

@@ -20,9 +20,13 @@ static double seconds(void)
 
 typedef void (*region_adder)(struct run *run);
 
+/* AWS_MAX_ATTEMPTS; 0 = the usual */
+static int attempts;
+
 static void start(struct run *run, struct arena *arena, uint64_t seed, region_adder add, const char **before)
 {
 	run_init(run, seed);
+	run->settings.max_attempts = attempts;
 	arena_init(arena, "test", 64 * 1024 * 1024);
 	add(run);
 	*before = world_fingerprint(run->world, arena);
@@ -206,4 +210,19 @@ Test(kill, every_call_busy)
 Test(kill, every_group_read_stale)
 {
 	every_call_once(WORLD_STALE);
+}
+
+/* Whatever is to be tried again is planned anew then. */
+Test(kill, every_fault_with_one_attempt)
+{
+	static const enum world_fault faults[] = {WORLD_THROTTLE, WORLD_ERROR_BEFORE, WORLD_ERROR_AFTER, WORLD_REFUSE,
+	                                          WORLD_BREAK,    WORLD_LOSE_REPLY,   WORLD_LATE,        WORLD_BUSY,
+	                                          WORLD_STALE,    WORLD_SILENCE,      WORLD_GARBAGE,     WORLD_SLOW};
+	const size_t count = sizeof(faults) / sizeof(faults[0]);
+	attempts = 1;
+	unsigned calls = story_calls(5, run_add_small_region);
+	unsigned stride = getenv("SIM_EVERY_CALL") != NULL ? 1 : 7;
+	for (size_t i = 0; i < count; i++)
+		for (unsigned n = 1 + (unsigned)i % stride; n <= calls; n += stride)
+			story_with(5, run_add_small_region, n, faults[i]);
 }

@@ -4,6 +4,8 @@
  * and that never two have it.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
@@ -48,18 +50,20 @@ static void start_both(void)
 	two = engine_new(&settings_of_two, world_second_client(run.world));
 }
 
-static void step(size_t which)
+/* False when it cannot: it has ended, or is stopped. */
+static bool step(size_t which)
 {
 	struct engine **engine = which == 0 ? &run.engine : &two;
 	struct client *client = which == 0 ? world_client(run.world) : world_second_client(run.world);
 	if (ended[which] || world_paused(run.world, client))
-		return;
+		return false;
 	if (engine_step(*engine))
-		return;
+		return true;
 	ended[which] = true;
 	engine_free(*engine);
 	*engine = NULL;
 	world_end_client(run.world, client);
+	return true;
 }
 
 static void both_until(run_condition reached, int64_t limit_ms, const char *what)
@@ -70,8 +74,9 @@ static void both_until(run_condition reached, int64_t limit_ms, const char *what
 			world_print_timeline(run.world);
 			cr_assert_fail("not so: %s; phase %s", what, world_phase(run.world, "out"));
 		}
-		step(0);
-		step(1);
+		bool one = step(0), other = step(1);
+		if (!one && !other)
+			world_advance(run.world, 100);
 	}
 }
 
@@ -153,6 +158,42 @@ Test(paused, the_leader_for_five_seconds)
 	world_delete_evacuation(run.world, "out");
 	both_until(run_gone, 20 * MINUTE_MS, "gone");
 	run_assert_as_before(&run, before, "in the end");
+}
+
+/* Whoever makes the nth call, in a smaller world; with keys that end while it stands still, and slow connections. */
+static void stop_whoever_calls(unsigned nth, int64_t ms)
+{
+	char what[48];
+	teardown();
+	run_init(&run, 14);
+	arena_init(&arena, "test", 64 * 1024 * 1024);
+	memset(ended, 0, sizeof(ended));
+	if (nth % 2 == 0)
+		run_use_container(&run, 30);
+	run_add_every_kind(&run);
+	before = world_fingerprint(run.world, &arena);
+	(void)snprintf(what, sizeof(what), "stopped at call %u for %u s", nth, (unsigned)(ms / 1000));
+	start_both();
+	world_slow_connect(run.world, nth % 3 == 0 ? 700 : 0);
+	world_set_stop(run.world, ms);
+	world_fault(run.world, "*", nth, WORLD_STOP);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	both_until(run_holding, 40 * MINUTE_MS, what);
+	world_delete_evacuation(run.world, "out");
+	both_until(run_gone, 40 * MINUTE_MS, what);
+	run_assert_as_before(&run, before, what);
+	engine_free(two);
+	two = NULL;
+}
+
+/* SIM_EVERY_CALL=1: at each of them, for each time. */
+Test(paused, whoever_makes_any_call)
+{
+	static const int64_t times[] = {12000, 16000, 30000};
+	bool every = getenv("SIM_EVERY_CALL") != NULL;
+	for (unsigned nth = 1; nth <= 140; nth += every ? 1 : 7)
+		for (size_t i = every ? 0 : nth % 3; i < (every ? 3 : nth % 3 + 1); i++)
+			stop_whoever_calls(nth, times[i]);
 }
 
 static void steal(struct world *world, void *context)

@@ -120,6 +120,7 @@ Test(refuse, without_a_table_it_stalls_and_goes_on_once_it_is_there)
 	world_add_subnet(run.world, "subnet-b1", "use1-az2");
 	world_add_group(run.world, "web", "subnet-a1,subnet-b1", 2, NULL);
 	world_add_node(run.world, &(struct world_node){"node-a1", "use1-az1", false, NULL});
+	world_add_node(run.world, &(struct world_node){"node-b1", "use1-az2", false, NULL});
 	run_evacuate(&run, "out", "use1-az1", "Evacuate");
 	must(run_stalled, "stalled");
 	cr_assert_str_eq(stalled_reason("out"), "JournalMissing");

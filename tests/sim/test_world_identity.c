@@ -86,6 +86,50 @@ Test(world_identity, clocks_may_differ_by_five_minutes)
 	cr_assert_eq(world_refused_keys(ask.world, "*"), 0);
 }
 
+static const char *date_of_answer(void)
+{
+	return http_header(&ask_aws(&ask, "ec2", NULL, SUBNETS)->headers, "Date");
+}
+
+Test(world_identity, dates_are_written_on_the_way)
+{
+	const size_t day = strlen("Fri, 02 Jan 2026");
+	const char *right = date_of_answer();
+	world_set_date(ask.world, 0, "yesterday", 1);
+	cr_assert_str_eq(date_of_answer(), "yesterday");
+	cr_assert_eq(strncmp(date_of_answer(), right, day), 0);
+	world_set_date(ask.world, 24 * 60 * 60000, NULL, 2);
+	cr_assert_neq(strncmp(date_of_answer(), right, day), 0);
+	cr_assert_neq(strncmp(date_of_answer(), right, day), 0);
+	cr_assert_eq(strncmp(date_of_answer(), right, day), 0);
+}
+
+static bool answers(const char *service, const char *body, const char *word)
+{
+	return strstr(ask_aws(&ask, service, NULL, body)->body, word) != NULL;
+}
+
+Test(world_identity, another_account_sees_nothing_of_ours)
+{
+	static const char who[] = "Action=GetCallerIdentity&Version=2011-06-15";
+	world_add_subnet(ask.world, "subnet-a", "use1-az1");
+	world_add_group(ask.world, "web", "subnet-a", 1, NULL);
+	world_issue_credentials(ask.world, 60);
+	ask_credentials(&ask);
+	world_hide_elsewhere(ask.world, false);
+	world_set_account(ask.world, "999999999999");
+	cr_assert(answers("sts", who, WORLD_ACCOUNT), "of the account in which they were issued");
+	cr_assert(answers("autoscaling", GROUPS, "subnet-a"));
+	ask_credentials(&ask);
+	cr_assert(answers("sts", who, "999999999999"));
+	cr_assert_not(answers("autoscaling", GROUPS, "subnet-a"));
+	assert_says(ask_aws(&ask, "dynamodb", "DescribeTable", "{\"TableName\":\"" WORLD_TABLE "\"}"), 400,
+	            "ResourceNotFoundException");
+	world_set_account(ask.world, WORLD_ACCOUNT);
+	ask_credentials(&ask);
+	cr_assert(answers("autoscaling", GROUPS, "subnet-a"));
+}
+
 Test(world_identity, every_fifth_refresh_fails_three_times)
 {
 	world_issue_credentials(ask.world, 60);

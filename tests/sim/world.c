@@ -94,6 +94,7 @@ void world_free(struct world *world)
 	sim_ecs_free(world->ecs);
 	sim_kube_free(world->kube);
 	dynamo_free(world->dynamo);
+	dynamo_free(world->elsewhere);
 	sim_outages_free(world->outages);
 	sim_identity_free(world->identity);
 	text_done(&world->timeline);

@@ -186,8 +186,13 @@ void world_aws_outage(struct world *world, int64_t ms);
 /* The next so many answers to DescribeSubnets do not show it. */
 void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answers);
 
-/* Calls to AWS are made with credentials of that account from now on; what is there stays in WORLD_ACCOUNT. */
+/*
+ * Calls to AWS are made with credentials of that account from now on; what is there stays in WORLD_ACCOUNT. Keys that
+ * were issued stay of the account that it was then. world_hide_elsewhere: who asks with another account's sees none of
+ * the groups, and a journal of that account's own: an empty table, or none. Before, they see what WORLD_ACCOUNT sees.
+ */
 void world_set_account(struct world *world, const char *account_id);
+void world_hide_elsewhere(struct world *world, bool table);
 
 /*
  * Who may ask. As long as nothing is said here any key of AWS is good, and any token for the API server.
@@ -226,6 +231,11 @@ unsigned world_refused_clocks(const struct world *world, const char *service);
  * more than five minutes before or after its own time; every answer tells that in the header Date.
  */
 void world_set_skew(struct world *world, int64_t ms);
+/*
+ * Something on the way writes its own Date into AWS's next so many answers: so far ahead of the right one (negative:
+ * behind), or that text (borrowed; NULL = none).
+ */
+void world_set_date(struct world *world, int64_t ms, const char *text, unsigned answers);
 
 /* From submit to the wire: so long a connection takes. A call whose not_after has come by then is not sent. */
 void world_slow_connect(struct world *world, int64_t ms);

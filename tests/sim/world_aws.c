@@ -455,7 +455,7 @@ static void serve_identity(const struct world *world, struct sim_call *call)
 			"<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult><Arn>"
 			"arn:aws:iam::%s:user/sim</Arn><UserId>AIDASIM</UserId><Account>%s</Account></GetCallerIdentityResult>"
 			"<ResponseMetadata><RequestId>sim</RequestId></ResponseMetadata></GetCallerIdentityResponse>",
-			world->account, world->account));
+			world->asker, world->asker));
 }
 
 static void serve_query(struct world *world, struct sim_call *call)
@@ -488,10 +488,8 @@ static void serve_dynamo(struct world *world, struct sim_call *call)
 	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
 }
 
-void sim_aws_serve(struct world *world, struct sim_call *call)
+static void serve(struct world *world, struct sim_call *call)
 {
-	if (!sim_identity_aws(world, call))
-		return;
 	switch (protocol_of(&call->request)) {
 	case PROTOCOL_QUERY:
 		serve_query(world, call);
@@ -507,6 +505,36 @@ void sim_aws_serve(struct world *world, struct sim_call *call)
 		return;
 	}
 	abort();
+}
+
+void world_hide_elsewhere(struct world *world, bool table)
+{
+	struct dynamo *ours = world->dynamo;
+	world->elsewhere = world->dynamo = dynamo_new();
+	if (table)
+		world_make_table(world);
+	world->dynamo = ours;
+}
+
+static void serve_elsewhere(struct world *world, struct sim_call *call)
+{
+	struct dynamo *ours = world->dynamo;
+	size_t groups = world->group_count;
+	world->dynamo = world->elsewhere;
+	world->group_count = 0;
+	serve(world, call);
+	world->dynamo = ours;
+	world->group_count = groups;
+}
+
+void sim_aws_serve(struct world *world, struct sim_call *call)
+{
+	if (!sim_identity_aws(world, call))
+		return;
+	if (world->elsewhere != NULL && strcmp(world->asker, WORLD_ACCOUNT) != 0)
+		serve_elsewhere(world, call);
+	else
+		serve(world, call);
 }
 
 void world_make_table(struct world *world)

@@ -425,10 +425,17 @@ static void response_error(struct http_response *response, enum error_kind kind,
  * "Fri, 02 Jan 2026 03:04:05 GMT". Servers' clocks are right; who gives a container its keys lives on the same machine
  * as the client.
  */
-static const char *http_date(const struct world *world, const struct sim_request *request, struct arena *arena)
+static const char *http_date(struct world *world, const struct sim_request *request, struct arena *arena)
 {
 	bool near = strcmp(request->service, "credentials") == 0;
-	time_t seconds = (time_t)((sim_wall(world).us / 1000 + (near ? world->skew_ms : 0)) / 1000);
+	int64_t ahead_ms = near ? world->skew_ms : 0;
+	if (strcmp(request->host, "aws.sim") == 0 && world->dates.left > 0) {
+		world->dates.left--;
+		ahead_ms += world->dates.ahead_ms;
+		if (world->dates.text != NULL)
+			return world->dates.text;
+	}
+	time_t seconds = (time_t)((sim_wall(world).us / 1000 + ahead_ms) / 1000);
 	struct tm parts;
 	char date[40];
 	(void)gmtime_r(&seconds, &parts);

@@ -231,6 +231,12 @@ void world_set_skew(struct world *world, int64_t ms)
 	sim_note(world, "the clients' wall clock is %lld ms ahead", (long long)ms);
 }
 
+void world_set_date(struct world *world, int64_t ms, const char *text, unsigned answers)
+{
+	world->dates = (struct sim_dates){ms, text, answers};
+	sim_note(world, "something writes its own Date into %u answers of AWS", answers);
+}
+
 void world_slow_connect(struct world *world, int64_t ms)
 {
 	world->connect_ms = ms;

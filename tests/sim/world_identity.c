@@ -17,6 +17,7 @@
 struct pass {
 	char id[32];
 	char token[48];
+	char account[16];
 	struct instant ends;
 	bool revoked;
 };
@@ -64,6 +65,7 @@ static struct pass *pass_new(struct world *world, struct passes *passes, const c
 	struct pass *pass = &passes->at[passes->count++];
 	(void)snprintf(pass->id, sizeof(pass->id), "%s%zu", prefix, passes->count);
 	(void)snprintf(pass->token, sizeof(pass->token), "token-of-%s%zu", prefix, passes->count);
+	(void)snprintf(pass->account, sizeof(pass->account), "%s", world->account);
 	pass->ends = instant_after(world->now, life_s * 1000);
 	sim_note(world, "%s is issued for %lld s", pass->id, (long long)life_s);
 	return pass;
@@ -202,6 +204,7 @@ static bool key_good(struct world *world, struct sim_call *call, const char *id)
 	const char *token = sim_header_or(&call->request, "X-Amz-Security-Token", "");
 	if (key == NULL || strcmp(token, key->token) != 0)
 		return refuse(world, call, REFUSAL_UNKNOWN, "The security token included in the request is invalid.");
+	world->asker = key->account;
 	return pass_good(world, key) ||
 	       refuse(world, call, REFUSAL_ENDED, "The security token included in the request is expired");
 }
@@ -210,6 +213,7 @@ bool sim_identity_aws(struct world *world, struct sim_call *call)
 {
 	struct string_list scope = {0};
 	struct wallclock at = {0};
+	world->asker = world->account;
 	if (strcmp(call->request.operation, "AssumeRoleWithWebIdentity") == 0)
 		return true;
 	const char *trouble = form_trouble(call, &scope, &at, &call->arena);
@@ -265,7 +269,7 @@ void sim_credentials_serve(struct world *world, struct sim_call *call)
 	json_set_string(body, "AccessKeyId", key->id);
 	json_set_string(body, "SecretAccessKey", arena_printf(&call->arena, "secret-of-%s", key->id));
 	json_set_string(body, "Token", key->token);
-	json_set_string(body, "AccountId", WORLD_ACCOUNT);
+	json_set_string(body, "AccountId", key->account);
 	json_set_string(body, "Expiration", ends_at(world, key, &call->arena));
 	call->answer = (struct sim_answer){200, "application/json", json_print(body, &call->arena), ERROR_NONE};
 }

@@ -189,6 +189,13 @@ struct sim_ecs;      /* world_ecs.c */
 struct sim_lambda;   /* world_lambda.c */
 struct sim_pods;     /* world_pods.c */
 
+/* What something on the way makes of Date. */
+struct sim_dates {
+	int64_t ahead_ms;
+	const char *text; /* instead of a date */
+	unsigned left;    /* answers */
+};
+
 struct world {
 	struct sim_client clients[SIM_CLIENTS];
 	struct instant now;
@@ -224,7 +231,10 @@ struct world {
 	size_t group_count;
 	unsigned instances_made;
 
-	char account[16]; /* of whoever asks; what is there stays in WORLD_ACCOUNT */
+	char account[16];         /* of whoever asks; what is there stays in WORLD_ACCOUNT */
+	const char *asker;        /* the account of the call that is being served */
+	struct dynamo *elsewhere; /* the journal of any other account; NULL = it sees ours, and all else */
+	struct sim_dates dates;
 	struct sim_identity *identity;
 	struct sim_outages *outages;
 	struct dynamo *dynamo;

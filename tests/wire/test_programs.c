@@ -190,6 +190,8 @@ Test(wire_programs, exit_code_and_last_complaint)
 		script("echo output; echo first >&2; printf 'last \\033[31mline\\001\\302\\205\\377 \\303\\251\\n\\n' >&2;"
 	           "exit 3 # secret"),
 		ERROR_REJECTED, "sh ended with exit code 3: last [31mline \xc3\xa9");
+	expect_failure(script("echo 'denied: SecretAccessKey=\"wJalrXUtnFEMI/K7MDENG\", Bearer abc.def' >&2; exit 3"),
+	               ERROR_REJECTED, "sh ended with exit code 3: denied: SecretAccessKey=\"***\", Bearer ***");
 	expect_failure(script("exit 255"), ERROR_REJECTED, "sh ended with exit code 255");
 	expect_failure(script("printf 'no end' >&2; exit 1"), ERROR_REJECTED, "sh ended with exit code 1: no end");
 	expect_failure(script("printf '\\n \\n\\t' >&2; exit 1"), ERROR_REJECTED, "sh ended with exit code 1");

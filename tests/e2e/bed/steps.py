@@ -24,8 +24,14 @@ ARNS = {"groups": "AutoScalingGroupARN", "services": "serviceArn", "functions": 
 
 
 def order(kube: Kube, name: str = NAME, zone_id: str = EVACUATED, targets: list[dict] | None = None, **spec: Any) -> Any:
-    """Create a ZonalEvacuation of nodes and groups."""
+    """Create a ZonalEvacuation of nodes and groups. Most scenes have more nodes in the zone than elsewhere."""
+    spec.setdefault("guards", {"maxNodesPercent": 100})
     return kube.evacuate(name, zoneId=zone_id, targets=[NODES, GROUPS] if targets is None else targets, **spec)
+
+
+def create_node_elsewhere(kube: Kube) -> None:
+    """Without one, nodes are refused: no zone would be left to the cluster."""
+    kube.create_node("elsewhere", "use1-az2", "us-east-1c")
 
 
 def _patience(controller: Controller | None, what: str, test, timeout: float) -> Any:

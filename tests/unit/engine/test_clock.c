@@ -29,7 +29,7 @@ static void hear(const char *name, const char *date)
 	struct http_header headers[] = {{"Date", date}, {name, "0123"}};
 	struct http_response response = {.status = 200, .headers = {headers, 2, 2}, .body = ""};
 
-	clock_note(fake.engine, &response);
+	clock_note(fake.engine, &response, false);
 }
 
 static int64_t ahead_ms(void)
@@ -46,6 +46,18 @@ Test(clock, aws_time_takes_the_place_of_a_wrong_one)
 	cr_assert_eq(ahead_ms(), 2 * HOUR_MS);
 	cr_assert(clock_set_since(fake.engine, before));
 	cr_assert_not(clock_set_since(fake.engine, instant_after(before, 1)));
+}
+
+/* Whoever put in that Date, a signature by another clock would not have been taken. */
+Test(clock, what_was_accepted_was_signed_by_the_right_one)
+{
+	struct http_header headers[] = {{"Date", TWO_HOURS_LATER}, {"x-amzn-RequestId", "0123"}};
+	struct http_response response = {.status = 200, .headers = {headers, 2, 2}, .body = ""};
+
+	clock_note(fake.engine, &response, true);
+	cr_assert_eq(ahead_ms(), 0);
+	clock_note(fake.engine, &response, false);
+	cr_assert_eq(ahead_ms(), 2 * HOUR_MS);
 }
 
 Test(clock, small_differences_and_other_machines_are_let_be)

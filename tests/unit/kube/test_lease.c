@@ -141,6 +141,17 @@ Test(lease, free_one_is_taken_at_once)
 	cr_assert(lease_valid(&lease, now));
 }
 
+/* As somebody may have written it: the API server takes 32 bits, none of them a sign. */
+Test(lease, transitions_that_cannot_grow_begin_anew)
+{
+	expect("GET");
+	answer(record("5", "", 1, "2001-01-01T00:00:00.000000Z", INT32_MAX));
+	expect("PUT");
+	cr_assert_eq(json_integer(sent("spec.leaseTransitions"), -1), 0);
+	echo("6");
+	cr_assert(lease_valid(&lease, now));
+}
+
 Test(lease, remote_times_are_never_compared_with_our_clock)
 {
 	expect("GET");
@@ -279,6 +290,22 @@ Test(lease, conflict_while_leading_is_looked_into_at_once)
 	cr_assert_str_eq(json_string(sent("metadata.resourceVersion")), "7");
 	cr_assert_str_eq(json_string(sent("spec.acquireTime")), "2001-01-01T00:00:00.000000Z");
 	cr_assert_eq(json_integer(sent("spec.leaseTransitions"), -1), 0);
+	echo("8");
+	cr_assert(lease_valid(&lease, now));
+}
+
+/* What has no acquireTime cannot be written as it was read. */
+Test(lease, emptied_of_its_times_by_hand_it_is_made_whole)
+{
+	lead();
+	pass(2000);
+	expect("PUT");
+	fail(ERROR_CONFLICT);
+	expect("GET");
+	answer("{\"metadata\":{\"name\":\"zonevac\",\"resourceVersion\":\"7\"},\"spec\":{\"holderIdentity\":\"" ME "\"}}");
+	expect("PUT");
+	cr_assert_str_eq(json_string(sent("spec.acquireTime")), "2026-01-02T03:04:07.123456Z");
+	cr_assert_eq(json_integer(sent("spec.leaseDurationSeconds"), -1), 15);
 	echo("8");
 	cr_assert(lease_valid(&lease, now));
 }
@@ -497,4 +524,21 @@ Test(lease, effects_may_go_until_ten_seconds_after_the_last_renewal_was_sent)
 	cr_assert(lease_valid(&lease, now));
 	now = lease_until(&lease);
 	cr_assert_not(lease_valid(&lease, now));
+}
+
+Test(lease, a_record_without_its_times_is_made_whole)
+{
+	lead();
+	pass(2000);
+	expect("PUT");
+	fail(ERROR_CONFLICT);
+	expect("GET");
+	answer(arena_printf(
+		&arena, "{\"metadata\":{\"name\":\"zonevac\",\"resourceVersion\":\"5\"},\"spec\":{\"holderIdentity\":\"%s\"}}",
+		ME));
+	expect("PUT");
+	cr_assert_str_eq(json_string(sent("spec.acquireTime")), wallclock_micro(wall, &arena));
+	cr_assert_eq(json_integer(sent("spec.leaseDurationSeconds"), 0), 15);
+	echo("6");
+	cr_assert(lease_valid(&lease, now));
 }

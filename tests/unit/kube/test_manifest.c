@@ -48,6 +48,9 @@ Test(manifest, the_least_is_enough)
 	cr_assert_null(manifest.uid);
 	cr_assert_eq(manifest.mode, MODE_EVACUATE);
 	cr_assert_eq(manifest.max_in_flight, 16);
+	cr_assert_eq(manifest.min_remaining_zones, 1);
+	cr_assert_eq(manifest.max_nodes_percent, 50);
+	cr_assert_eq(manifest.expires_after_s, 0);
 	cr_assert_eq(manifest.target_count, 1);
 	cr_assert_str_eq(manifest.targets[0].kind, "EksNode");
 	cr_assert(manifest.targets[0].selector.all);
@@ -161,6 +164,10 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, planHash: x, " GOOD_TARGET,
 	     "spec.planHash: no such field here; allowed are zoneId, region, mode, targets, pacing, guards"},
 		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
+		{"zoneId: use1-az1, guards: {minRemainingZones: 0}, " GOOD_TARGET,
+	     "spec.guards.minRemainingZones: must be a whole number from 1 to 16"},
+		{"zoneId: use1-az1, guards: {maxNodesPercent: 101}, " GOOD_TARGET,
+	     "spec.guards.maxNodesPercent: must be a whole number from 1 to 100"},
 		{"zoneId: use1-az1, expiresAfterSeconds: -1, " GOOD_TARGET,
 	     "spec.expiresAfterSeconds: must be a whole number from 0 to 2592000"},
 		{"zoneId: use1-az1, expiresAfterSeconds: 2592001, " GOOD_TARGET, "spec.expiresAfterSeconds"},
@@ -276,7 +283,7 @@ Test(manifest, bad_allowances_are_named_by_their_place)
 {
 	refused(ALLOW("{guard: LastSubnet, reason: x}"),
 	        "spec.guards.allow[0].guard: is no guard that may be overridden; those that may be overridden are "
-	        "ManagedByEks, OtherCluster, NodesNotDrained, Unreplicated");
+	        "MaxNodesPercent, MinRemainingZones, ManagedByEks, OtherCluster, NodesNotDrained, Unreplicated");
 	refused(ALLOW("{guard: Nonsense, reason: x}"), "spec.guards.allow[0].guard: is no guard that may");
 	refused(ALLOW("{guard: Unreplicated, reason: x}, {reason: x}"), "spec.guards.allow[1].guard: is missing");
 	refused(ALLOW("{guard: Unreplicated}"), "spec.guards.allow[0].reason: is missing");
@@ -286,8 +293,8 @@ Test(manifest, bad_allowances_are_named_by_their_place)
 	refused(ALLOW("{guard: Unreplicated, reason: x, matchNames: a}"), "allow[0].matchNames: must be a list");
 	refused(ALLOW("Unreplicated"), "spec.guards.allow[0]: must be an object");
 	refused("zoneId: use1-az1, guards: {allow: {}}, " GOOD_TARGET, "spec.guards.allow: must be a list");
-	refused("zoneId: use1-az1, guards: {maxNodesPercent: 5}, " GOOD_TARGET,
-	        "spec.guards.maxNodesPercent: no such field here; allowed are allow");
+	refused("zoneId: use1-az1, guards: {maxPodsPercent: 5}, " GOOD_TARGET,
+	        "spec.guards.maxPodsPercent: no such field here; allowed are minRemainingZones, maxNodesPercent, allow");
 	refused("zoneId: use1-az1, guards: [], " GOOD_TARGET, "spec.guards: must be an object");
 }
 

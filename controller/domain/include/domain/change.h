@@ -16,9 +16,11 @@ enum verdict {
 /* The rules that refuse; names as in status and journal. */
 enum guard {
 	GUARD_NONE,
-	GUARD_OTHER_ZONE,  /* another zone of the region is held: refuses the whole evacuation */
-	GUARD_LAST_SUBNET, /* every subnet of the resource lies in the zone */
-	GUARD_OPERATOR,    /* an AWS service owns it */
+	GUARD_OTHER_ZONE,          /* another zone of the region is held: refuses the whole evacuation */
+	GUARD_MAX_NODES_PERCENT,   /* too large a share of the nodes would go: refuses the whole evacuation */
+	GUARD_MIN_REMAINING_ZONES, /* what is left would lie in too few zones */
+	GUARD_LAST_SUBNET,         /* every subnet of the resource lies in the zone */
+	GUARD_OPERATOR,            /* an AWS service owns it */
 	GUARD_BEING_DELETED,
 	GUARD_PLACEMENT_GROUP,
 	GUARD_NO_SUBNETS,

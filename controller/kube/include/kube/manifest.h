@@ -46,8 +46,10 @@ struct manifest {
 	enum manifest_mode mode;
 	struct manifest_target targets[MANIFEST_TARGETS_MAX];
 	size_t target_count;
-	int64_t max_in_flight;   /* pacing.maxInFlight, default 16 */
-	int64_t expires_after_s; /* counted from the first change; 0 = it holds until it is deleted */
+	int64_t max_in_flight;       /* pacing.maxInFlight, default 16 */
+	int64_t expires_after_s;     /* counted from the first change; 0 = it holds until it is deleted */
+	int64_t min_remaining_zones; /* guards.minRemainingZones, default 1 */
+	int64_t max_nodes_percent;   /* guards.maxNodesPercent, default 50 */
 	struct allowance allowances[MANIFEST_ALLOWANCES_MAX];
 	size_t allowance_count;
 };

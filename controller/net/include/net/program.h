@@ -13,7 +13,7 @@
  *
  * The answer is an http_response. Exit code 0: status 200, the body is what it wrote to standard output. Else status 0
  * and `error`: INPUT (not found, not executable), REJECTED (another exit code, with it and the last line of what it
- * wrote to standard error, 200 characters of it at most, unprintable ones left out), UNREACHABLE (ended by a signal, or
+ * wrote to standard error, 200 characters of it at most, what looks like a secret masked (base/mask.h), unprintable ones left out), UNREACHABLE (ended by a signal, or
  * we have no means to start one), TIMEOUT, LIMIT. Sentences name argv[0] only: arguments may be secrets.
  */
 #ifndef NET_PROGRAM_H

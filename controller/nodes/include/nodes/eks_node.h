@@ -68,6 +68,12 @@ size_t eks_node_load(const struct scope *scope, const struct resource *resource)
  */
 const char *eks_node_load_sentence(const struct scope *scope, const struct resource *resource, struct arena *arena);
 
+/* May it be taken out at all: it is no Fargate, virtual or hybrid node. */
+bool eks_node_is_movable(const struct resource *resource);
+
+/* The zone that its labels name, by id or else by name; NULL = they name none. */
+const char *eks_node_zone(const struct resource *resource);
+
 /* Does it lie in the scope's zone? *known false when neither label nor providerID says (zone_name not known yet). */
 bool eks_node_in_zone(const struct scope *scope, const struct resource *resource, bool *known);
 
