@@ -294,22 +294,6 @@ Test(lease, conflict_while_leading_is_looked_into_at_once)
 	cr_assert(lease_valid(&lease, now));
 }
 
-/* What has no acquireTime cannot be written as it was read. */
-Test(lease, emptied_of_its_times_by_hand_it_is_made_whole)
-{
-	lead();
-	pass(2000);
-	expect("PUT");
-	fail(ERROR_CONFLICT);
-	expect("GET");
-	answer("{\"metadata\":{\"name\":\"zonevac\",\"resourceVersion\":\"7\"},\"spec\":{\"holderIdentity\":\"" ME "\"}}");
-	expect("PUT");
-	cr_assert_str_eq(json_string(sent("spec.acquireTime")), "2026-01-02T03:04:07.123456Z");
-	cr_assert_eq(json_integer(sent("spec.leaseDurationSeconds"), -1), 15);
-	echo("8");
-	cr_assert(lease_valid(&lease, now));
-}
-
 Test(lease, another_holder_ends_it_at_once)
 {
 	lead();
