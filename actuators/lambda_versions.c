@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "domain/delta.h"
 #include "lambda.h"
 
@@ -26,7 +27,7 @@ void lambda_versions_remark(const struct scope *scope, const struct change *chan
 
 static bool is_published(const char *version)
 {
-	return version != NULL && version[0] != '\0' && version[strspn(version, "0123456789")] == '\0';
+	return text_all_digits(version); /* the other one is "$LATEST" */
 }
 
 static void add_remark(struct resources *resources, const struct lambda_question *question, const char *remark,

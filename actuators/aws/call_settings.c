@@ -1,7 +1,5 @@
 #include "aws/region.h"
 
-#include <string.h>
-
 #include "aws/shared_files.h"
 #include "base/file.h"
 #include "base/pem.h"
@@ -14,7 +12,6 @@
 bool aws_ca_bundle(struct arena *arena, const struct aws_environment *environment, const char **ca_file,
                    struct error *error)
 {
-	const char *home = aws_env(environment, "HOME");
 	const struct profile *profile = NULL;
 	struct setting setting;
 	char *pem;
@@ -26,10 +23,7 @@ bool aws_ca_bundle(struct arena *arena, const struct aws_environment *environmen
 	setting = setting_find(arena, environment, profile, "AWS_CA_BUNDLE", "ca_bundle");
 	if (setting.value == NULL)
 		return true;
-	if (text_starts_with(setting.value, "~/") && home != NULL)
-		*ca_file = arena_printf(arena, "%s/%s", home, setting.value + 2);
-	else
-		*ca_file = text_equal(setting.value, "-") ? "./-" : arena_string(arena, setting.value);
+	*ca_file = setting_path(arena, environment, setting.value);
 	if (!file_read(arena, *ca_file, CA_BUNDLE_MAX_BYTES, &pem, &length, error)) {
 		error->kind = ERROR_INPUT;
 		return error_wrap(error, "%s", setting.from);

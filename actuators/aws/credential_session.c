@@ -118,12 +118,11 @@ static bool is_printable(const char *token, bool blanks)
 /* The trimmed content of a token's file, or NULL. `blanks`: it may be of the form "Basic …". */
 static const char *read_token(struct arena *arena, const char *what, const char *path, bool blanks, struct error *error)
 {
-	const char *place = strcmp(path, "-") == 0 ? "./-" : path; /* "-" alone would be standard input */
 	size_t length = 0;
 	char *content = NULL;
 	const char *token;
 
-	if (!file_read(arena, place, FILE_MAX_BYTES, &content, &length, error)) {
+	if (!file_read(arena, file_named(path), FILE_MAX_BYTES, &content, &length, error)) {
 		error->kind = ERROR_INPUT;
 		error_wrap(error, "%s", what);
 		return NULL;

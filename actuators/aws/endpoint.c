@@ -201,8 +201,5 @@ bool aws_endpoint_of(struct arena *arena, const struct aws_service *service, con
 const char *aws_endpoint_url(struct arena *arena, const struct aws_endpoint *endpoint,
                              const struct http_request *request)
 {
-	bool has_query = request->query != NULL && request->query[0] != '\0';
-
-	return arena_printf(arena, "%s%s%s%s", endpoint->base_url, request->path, has_query ? "?" : "",
-	                    has_query ? request->query : "");
+	return http_url(arena, endpoint->base_url, request);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aws/region.h"
+#include "base/text.h"
 
 /* Source: the SDKs' partitions file. */
 static const struct partition partitions[] = {
@@ -17,11 +18,6 @@ static const struct partition partitions[] = {
 	{"aws-iso-f", {"us-isof"}, "csp.hci.ic.gov", "api.aws.hci.ic.gov", true, true},
 };
 
-static bool is_number(const char *string)
-{
-	return string[0] != '\0' && strspn(string, "0123456789") == strlen(string);
-}
-
 static bool in_partition(const struct partition *partition, const char *region)
 {
 	for (size_t i = 0; partition->prefixes[i] != NULL; i++) {
@@ -32,7 +28,7 @@ static bool in_partition(const struct partition *partition, const char *region)
 		if (strncmp(region, partition->prefixes[i], size) != 0 || region[size] != '-')
 			continue;
 		word_size = strcspn(word, "-");
-		if (word_size > 0 && word[word_size] == '-' && is_number(word + word_size + 1))
+		if (word_size > 0 && word[word_size] == '-' && text_all_digits(word + word_size + 1))
 			return true;
 	}
 	return false;

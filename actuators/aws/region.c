@@ -7,17 +7,12 @@
 
 #define REGION_MAX_LENGTH 32
 
-static bool all_digits(const char *string)
-{
-	return string[0] != '\0' && strspn(string, "0123456789") == strlen(string);
-}
-
 bool aws_region_valid(const char *region)
 {
 	size_t length = region != NULL ? strlen(region) : 0;
 	const char *number = length > 0 ? strrchr(region, '-') : NULL;
 
-	if (length > REGION_MAX_LENGTH || number == NULL || !all_digits(number + 1))
+	if (length > REGION_MAX_LENGTH || number == NULL || !text_all_digits(number + 1))
 		return false;
 	return strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && region[0] >= 'a' && region[0] <= 'z' &&
 	       strstr(region, "--") == NULL;
@@ -31,7 +26,7 @@ bool aws_zone_id_valid(const char *zone_id)
 	if (letters < 2 || letters > 10 || digits == 0)
 		return false;
 	zone_id += letters + digits;
-	return text_starts_with(zone_id, "-az") && all_digits(zone_id + 3);
+	return text_starts_with(zone_id, "-az") && text_all_digits(zone_id + 3);
 }
 
 bool aws_region_load(struct arena *arena, const struct aws_environment *environment, const char **out,

@@ -16,6 +16,9 @@ struct setting {
 struct setting setting_find(struct arena *arena, const struct aws_environment *environment,
                             const struct profile *profile, const char *variable, const char *key);
 
+/* The file that a setting names: "~/" is in HOME, where there is one, and "-" is a file of that name; in `arena`. */
+const char *setting_path(struct arena *arena, const struct aws_environment *environment, const char *named);
+
 /* True and false in any case of letters; nothing said is false. ERROR_INPUT for all else. */
 bool setting_flag(const struct setting *setting, bool *out, struct error *error);
 

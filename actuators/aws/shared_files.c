@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "setting.h"
 
 #define FILE_MAX_BYTES (1024 * 1024)
 #define SCRATCH_MAX_BYTES ((size_t)4 * 1024 * 1024)
@@ -24,9 +24,7 @@ static const char *path_of(struct arena *arena, const struct aws_environment *en
 
 	if (named == NULL)
 		return home != NULL ? arena_printf(arena, "%s/%s", home, in_home) : NULL;
-	if (text_starts_with(named, "~/") && home != NULL)
-		return arena_printf(arena, "%s/%s", home, named + 2);
-	return text_equal(named, "-") ? "./-" : named;
+	return setting_path(arena, environment, named);
 }
 
 static bool read_shared(struct arena *arena, const struct aws_environment *environment, const char *variable,

@@ -80,3 +80,8 @@ bool file_read(struct arena *arena, const char *path, size_t max_bytes, char **o
 	text_done(&content);
 	return ok;
 }
+
+const char *file_named(const char *path)
+{
+	return text_equal(path, "-") ? "./-" : path;
+}

@@ -323,6 +323,11 @@ bool text_parse_duration_ms(const char *string, long long *out_ms)
 	return true;
 }
 
+bool text_all_digits(const char *string)
+{
+	return string != NULL && string[0] != '\0' && string[strspn(string, "0123456789")] == '\0';
+}
+
 bool text_parse_bool(const char *string, bool *out)
 {
 	if (text_equal(string, "true"))

@@ -114,7 +114,6 @@ static const struct step *judge_open(struct item *item, struct instant now)
 		item->evacuation->observe_due = now; /* then it is taken out anew */
 		return change_restore_first;
 	}
-
 	if (record->state == RECORD_RESTORING || !item_is_ours(item))
 		return &step_join;
 	if (delta_present(&item->decision.change.removed, &record->removed, &item->decision_arena).count !=

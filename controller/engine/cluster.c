@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "evacuation.h"
 #include "kube/objects.h"
 #include "nodes/eks_node.h"
@@ -151,11 +152,13 @@ static void node_remove(struct cluster *cluster, struct node_entry *entry)
 
 bool cluster_version_older(const char *a, const char *b)
 {
-	size_t length_a = a ? strlen(a) : 0;
-	size_t length_b = b ? strlen(b) : 0;
+	size_t length_a;
+	size_t length_b;
 
-	if (!length_a || !length_b || strspn(a, "0123456789") != length_a || strspn(b, "0123456789") != length_b)
+	if (!text_all_digits(a) || !text_all_digits(b))
 		return false;
+	length_a = strlen(a);
+	length_b = strlen(b);
 	return length_a != length_b ? length_a < length_b : strcmp(a, b) < 0;
 }
 

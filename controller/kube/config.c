@@ -388,10 +388,8 @@ static const char *authorization(const struct kube_config *config, struct arena 
 void kube_config_prepare(const struct kube_config *config, struct arena *arena, struct http_request *request)
 {
 	const char *proof = authorization(config, arena);
-	bool has_query = request->query != NULL && *request->query != '\0';
 
-	request->url = arena_printf(arena, "%s%s%s%s", config->base_url, request->path, has_query ? "?" : "",
-	                            has_query ? request->query : "");
+	request->url = http_url(arena, config->base_url, request);
 	give_tls(config, arena, request);
 	if (config->proxy_url != NULL)
 		request->proxy = config->proxy_url;

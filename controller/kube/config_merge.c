@@ -24,12 +24,6 @@ bool config_is_set(const struct json *object, const char *key)
 	return type == JSON_OBJECT || type == JSON_ARRAY ? json_count(value) > 0 : type != JSON_NULL;
 }
 
-/* "-" alone would be standard input, which is waited for. */
-static const char *file_named(const char *path)
-{
-	return strcmp(path, "-") == 0 ? "./-" : path;
-}
-
 const char *config_beside(struct config_load *load, const char *folder, const char *path)
 {
 	if (*folder == '\0')

@@ -1,6 +1,5 @@
 #include "net/http.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
@@ -44,12 +43,20 @@ void http_set_header(struct http_headers *headers, struct arena *arena, const ch
 	http_add_header(headers, arena, name, value);
 }
 
+const char *http_url(struct arena *arena, const char *base_url, const struct http_request *request)
+{
+	bool has_query = request->query != NULL && request->query[0] != '\0';
+
+	return arena_printf(arena, "%s%s%s%s", base_url, request->path, has_query ? "?" : "",
+	                    has_query ? request->query : "");
+}
+
 int32_t http_retry_after_ms(const struct http_response *response)
 {
 	const char *value = http_header(&response->headers, "Retry-After");
 	long long seconds;
 
-	if (value == NULL || *value == '\0' || strspn(value, "0123456789") != strlen(value))
+	if (!text_all_digits(value))
 		return 0;
 	if (!text_parse_integer(value, 0, MAX_RETRY_AFTER_S, &seconds))
 		seconds = MAX_RETRY_AFTER_S;

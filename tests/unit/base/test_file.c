@@ -155,3 +155,10 @@ Test(file, dash_is_standard_input)
 	cr_assert_str_eq(content, "from a pipe");
 	cr_assert_neq(fcntl(STDIN_FILENO, F_GETFD), -1, "left open");
 }
+
+Test(file, dash_in_a_setting_is_a_file)
+{
+	cr_assert_str_eq(file_named("-"), "./-");
+	cr_assert_str_eq(file_named("--"), "--");
+	cr_assert_str_eq(file_named("/a/-"), "/a/-");
+}

@@ -160,6 +160,12 @@ Test(text, equal_and_starts_with)
 	cr_assert(text_starts_with("subnet-1", "subnet-"));
 	cr_assert(!text_starts_with("sub", "subnet-"));
 	cr_assert(!text_starts_with(NULL, "a"));
+	cr_assert(text_all_digits("0"));
+	cr_assert(text_all_digits("123456789012345678901234567890"));
+	cr_assert(!text_all_digits("12a"));
+	cr_assert(!text_all_digits("-1"));
+	cr_assert(!text_all_digits(""));
+	cr_assert(!text_all_digits(NULL));
 }
 
 Test(text, parse_integer)

@@ -54,6 +54,17 @@ Test(net_http, many_headers)
 	cr_assert_str_eq(http_header(&headers, "h0"), "0");
 }
 
+Test(net_http, url_has_a_question_mark_only_before_a_query)
+{
+	struct http_request request = {.path = "/a%2Fb", .query = "x=1"};
+
+	cr_assert_str_eq(http_url(&arena, "http://h:1/p", &request), "http://h:1/p/a%2Fb?x=1");
+	request.query = "";
+	cr_assert_str_eq(http_url(&arena, "http://h:1/p", &request), "http://h:1/p/a%2Fb");
+	request.query = NULL;
+	cr_assert_str_eq(http_url(&arena, "http://h:1/p", &request), "http://h:1/p/a%2Fb");
+}
+
 Test(net_http, retry_after)
 {
 	static const struct {

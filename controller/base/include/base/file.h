@@ -20,4 +20,10 @@
 bool file_read(struct arena *arena, const char *path, size_t max_bytes, char **out, size_t *out_length,
                struct error *error);
 
+/*
+ * The path to give to file_read for one that stands in a setting: there "-" is a file of that name and must not wait for
+ * standard input. Everything else is itself.
+ */
+const char *file_named(const char *path);
+
 #endif

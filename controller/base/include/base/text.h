@@ -61,6 +61,9 @@ bool text_equal(const char *a, const char *b);
 
 bool text_starts_with(const char *string, const char *prefix);
 
+/* One digit 0-9 or more and nothing else, however large the number; false for NULL. */
+bool text_all_digits(const char *string);
+
 /* A whole decimal number within [min, max], nothing else around it. */
 bool text_parse_integer(const char *string, long long min, long long max, long long *out);
 

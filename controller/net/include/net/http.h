@@ -93,6 +93,9 @@ const char *http_header(const struct http_headers *headers, const char *name);
 /* Replace or add. */
 void http_set_header(struct http_headers *headers, struct arena *arena, const char *name, const char *value);
 
+/* `base_url` (no slash at its end), path and, where there is one, "?" and the query; in `arena`. */
+const char *http_url(struct arena *arena, const char *base_url, const struct http_request *request);
+
 /* Retry-After in whole seconds to ms, at most 10 min; 0 when there is none or it is a date. */
 int32_t http_retry_after_ms(const struct http_response *response);
 
