@@ -1,5 +1,5 @@
 /*
- * Admission: who may begin, the finalizer, and the zone's registration in the journal.
+ * Admission: who may begin, and the finalizer. (The zone's registration in the journal: registration.h.)
  */
 #ifndef ENGINE_ADMIT_H
 #define ENGINE_ADMIT_H
@@ -18,10 +18,7 @@ bool admit_has_predecessor(const struct evacuation *evacuation);
 /* Set, or take off, and seen to be so. True when it is. Starts what is missing. */
 bool admit_finalizer(struct evacuation *evacuation, bool wanted);
 
-/* Register the zone for this owner. True when it is; a refusal is final for the generation. The table must be ready. */
-bool admit_register(struct evacuation *evacuation);
-
-/* Unregister it. True when it is. */
-bool admit_unregister(struct evacuation *evacuation);
+/* Another zone of the region, `held`, is in the way: refused for this generation. */
+void admit_refuse_other_zone(struct evacuation *evacuation, const char *held);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "evacuation.h"
+#include "lock.h"
 #include "requeue.h"
 #include "state.h"
 
@@ -129,16 +130,30 @@ static struct instant next_on_grid(struct instant now, int64_t grid_ms)
 	return (struct instant){(now.ms / grid_ms + 1) * grid_ms};
 }
 
+/*
+ * What puts back may land late without harm, as long as nobody else's change is in what it was built from: another zone's would be undone.
+ */
+static bool may_be_updating(const struct item *item)
+{
+	return item->record.state == RECORD_INTENT ||
+	       (item->record.state == RECORD_RESTORING && registration_is_shared(item->evacuation));
+}
+
 void item_suspect_predecessor(struct item *item)
 {
 	struct engine *engine = item->evacuation->engine;
+	struct wallclock since;
 	bool alone;
 
-	if (!item->has_record || item->record.state != RECORD_INTENT || engine_wrote(engine, item->record.attempt))
+	if (!item->has_record || engine_wrote(engine, item->record.attempt) || !may_be_updating(item))
 		return;
 	/* Another owner's process is not bounded by our lease. */
 	alone = item->record.owners.count == 1 && item_is_ours(item);
-	suspect_until(item, wallclock_after_ms(alone ? engine_acting_since(engine) : engine_wall(engine), UNANSWERED_MS));
+	since = alone ? engine_acting_since(engine) : engine_wall(engine);
+	if (item->record.updated_at.us >
+	    since.us) /* whoever sent it may have been an owner that has left since: that stands in the record */
+		since = item->record.updated_at;
+	suspect_until(item, wallclock_after_ms(since, UNANSWERED_MS));
 	item->several_updates = true;
 }
 
@@ -187,7 +202,7 @@ void item_ask_update(struct item *item, const struct change *change, enum direct
 	out->what = ASK_HTTP;
 	out->place = item->evacuation->place;
 	out->effect = true;
-	out->fresh_until = instant_after(item->looked_at, FRESH_MS);
+	out->fresh_until = lock_bounds(item, instant_after(item->looked_at, FRESH_MS));
 	item->actuator->update(item_scope(item), change, item->looked, direction, arena, &out->request);
 }
 

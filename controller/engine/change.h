@@ -20,6 +20,8 @@
  *      │         └──── wait (absent once; an update may still land)
  *      └► leave ─► (HeldByOthers)
  *
+ * While another zone of the region is held, what is judged to be changed is locked first, and looked at again under its lock (lock.h).
+ *
  * Nodes (change_node.c): patch, and the journal's copy behind it; back: patch, then restore and close the copy.
  */
 #ifndef ENGINE_CHANGE_H
@@ -44,6 +46,11 @@
 #define UNANSWERED_MS (5 * 60 * 1000)
 /* The service is busy with a resource: look again after. */
 #define BUSY_WAIT_MS 5000
+/* What is known of the zone's registration is too old to change anything: look again after. */
+#define REGISTRATION_WAIT_MS 1000
+/* Another zone's evacuation, or another cluster's, is changing it: look again after. */
+#define LOCKED_WAIT_MS 5000
+#define LOCKED_SENTENCE "another evacuation is changing it; it is waited for"
 /* A rival has undone it so often: no more fighting. */
 #define UNDONE_MAX 3
 
@@ -70,7 +77,7 @@ const struct step *item_fail_because(struct item *item, struct instant now, cons
 bool item_silence(struct item *item, const struct answer *answer);
 
 /*
- * An Intent of another process, or of this one under an earlier lease, is open: its update may still be on its way until five minutes after this one
+ * An Intent of another process, or of this one under an earlier lease, is open (or, while another zone is held, a Restoring one): its update may still be on its way until five minutes after this one
  * began to act, and nothing that is seen before proves that it is not.
  */
 void item_suspect_predecessor(struct item *item);

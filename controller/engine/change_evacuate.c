@@ -3,6 +3,7 @@
 #include "domain/delta.h"
 #include "evacuation.h"
 #include "gate.h"
+#include "lock.h"
 #include "plan.h"
 #include "state.h"
 
@@ -11,7 +12,7 @@
 /* Somebody is putting it back: look again after. */
 #define RESTORING_WAIT_MS 15000
 
-static const struct step step_look, step_intent, step_join, step_extend, step_redo, step_yield, step_update,
+static const struct step step_lock, step_look, step_intent, step_join, step_extend, step_redo, step_yield, step_update,
 	step_settle, step_done;
 
 static bool turned_round(const struct item *item)
@@ -44,6 +45,7 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	const char *why = NULL;
 
 	item_set_changing(item, false);
+	lock_release(item);
 	if (!item->applied_at.ms)
 		item->applied_at = now;
 	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena,
@@ -58,7 +60,7 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	case SETTLING_FAILED: /* not done yet, by a process before this one: the same once more */
 		if (item->updates == 0 && item->record.state == RECORD_INTENT) {
 			item->decision.change = item->change;
-			return &step_update;
+			return lock_is_wanted(item) ? &step_lock : &step_update;
 		}
 		if (item->record.state != RECORD_INTENT) /* it was done: what failed came after us */
 			return end(item, ITEM_APPLIED, why);
@@ -186,6 +188,10 @@ static const struct step *judge_change(struct item *item, struct instant now)
 		return wait_then_begin_again(item, now, BUSY_WAIT_MS, item->decision.wait);
 	if (plan_waits(item))
 		return NULL;
+	if (!registration_is_fresh(item->evacuation))
+		return wait_then_begin_again(item, now, REGISTRATION_WAIT_MS, "the zone's registration is being read again");
+	if (lock_is_wanted(item))
+		return &step_lock;
 	note_undrained(item);
 	return item->has_record ? judge_open(item, now) : &step_intent;
 }
@@ -231,6 +237,21 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 	item_keep_look(item, answer);
 	item_set_changing(item, true); /* from this read on */
 	return item->looked ? judge_evacuating(item, answer->now) : judge_absent(item, answer->now);
+}
+
+/* lock: what it is changed from is read again under it */
+
+static const struct step *lock_step_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	bool busy;
+
+	if (turned_round(item))
+		return NULL;
+	item->look_due = answer->now;
+	if (lock_hear(item, answer, &busy))
+		return &step_look;
+	return busy ? wait_then_begin_again(item, answer->now, LOCKED_WAIT_MS, LOCKED_SENTENCE) : item_fail(item, answer);
 }
 
 /* intent, join, extend, redo: the journal before the change */
@@ -419,6 +440,7 @@ static const struct step *done_hear(void *self, const struct answer *answer)
 	return turned_round(item) ? NULL : &step_look;
 }
 
+static const struct step step_lock = {"lock", lock_ask, lock_step_hear};
 static const struct step step_look = {"look", item_ask_look, look_hear};
 static const struct step step_intent = {"intent", intent_ask, written_hear};
 static const struct step step_join = {"join", join_ask, join_hear};

@@ -3,12 +3,14 @@
 #include "domain/delta.h"
 #include "evacuation.h"
 #include "event.h"
+#include "lock.h"
 #include "state.h"
 
 /* A process that has decided so often has met something it does not understand. */
 #define ROUNDS_MAX 400
 
-static const struct step step_rewrite, step_restore, step_leave, step_look, step_update, step_settle, step_close;
+static const struct step step_rewrite, step_restore, step_leave, step_look, step_lock, step_update, step_settle,
+	step_close;
 
 static const struct step *end(struct item *item, enum item_state state, const char *reason)
 {
@@ -121,8 +123,20 @@ static const struct step *close_as(struct item *item, enum item_state state, con
 {
 	item->ends_as = state;
 	item_set_changing(item, false);
+	lock_release(item);
 	item_become(item, ITEM_RESTORING, reason);
 	return &step_close;
+}
+
+/* It is to be updated, as it was just seen. */
+static const struct step *update(struct item *item, struct instant now)
+{
+	if (!registration_is_fresh(item->evacuation)) {
+		item_set_changing(item, false);
+		item->look_due = instant_after(now, REGISTRATION_WAIT_MS);
+		return &step_look;
+	}
+	return lock_is_wanted(item) ? &step_lock : &step_update;
 }
 
 /* Are there subnets of ours that neither it nor the account shows? */
@@ -152,6 +166,10 @@ static void tell_unsettled(struct item *item, const char *why)
 	                        item->change.kind, item->change.name, why ? why : "it has not settled"));
 }
 
+/*
+ * While another zone is held the look that closes the record is made under the lock: an update of the other one's, built from an older read, would undo
+ * what is seen here.
+ */
 static const struct step *judge_back(struct item *item, struct instant now)
 {
 	const char *why = NULL;
@@ -159,15 +177,18 @@ static const struct step *judge_back(struct item *item, struct instant now)
 	if (subnets_missing(item)) {
 		if (!item_subnets_absence_believed(item, now))
 			return wait_for_subnets(item);
+		if (lock_is_wanted(item))
+			return &step_lock;
 		return close_as(item, ITEM_RESTORED, "some of the subnets that were taken out have been deleted since");
 	}
 	arena_reset(&item->decision_arena);
 	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_BACK,
 	                                &item->decision_arena, &why)) {
 	case SETTLING_DONE:
-		return close_as(item, ITEM_RESTORED, NULL);
+		return lock_is_wanted(item) ? &step_lock : close_as(item, ITEM_RESTORED, NULL);
 	case SETTLING_FAILED: /* it reads right, but does not work so: the same once more */
-		return item->updates == 0 ? &step_update : item_fail_because(item, now, why ? why : "it could not be put back");
+		return item->updates == 0 ? update(item, now)
+		                          : item_fail_because(item, now, why ? why : "it could not be put back");
 	case SETTLING_PENDING:
 		break;
 	}
@@ -175,9 +196,12 @@ static const struct step *judge_back(struct item *item, struct instant now)
 	if (!item->applied_at.ms)
 		item->applied_at = now;
 	if (instant_between_ms(item->applied_at, now) >= SETTLE_DEADLINE_MS) {
+		if (lock_is_wanted(item))
+			return &step_lock;
 		tell_unsettled(item, why);
 		return close_as(item, ITEM_RESTORED, why);
 	}
+	lock_release(item);
 	item_become(item, ITEM_RESTORING, why);
 	return &step_settle;
 }
@@ -192,7 +216,7 @@ static const struct step *judge_out(struct item *item, struct instant now)
 		return item_fail_because(item, now, why);
 	if (item->updates >= UNDONE_MAX)
 		return item_fail_because(item, now, "each time it is put back it is taken out again");
-	return &step_update;
+	return update(item, now);
 }
 
 static const struct step *judge_restoring(struct item *item, struct instant now)
@@ -232,6 +256,25 @@ static const struct step *look_hear(void *self, const struct answer *answer)
 	if (++item->rounds > ROUNDS_MAX)
 		return item_fail_because(item, answer->now, "it was looked at again and again without getting on");
 	return judge_restoring(item, answer->now);
+}
+
+/* lock: what it is changed from is read again under it */
+
+static const struct step *lock_step_hear(void *self, const struct answer *answer)
+{
+	struct item *item = self;
+	bool busy;
+
+	item->look_due = answer->now;
+	if (lock_hear(item, answer, &busy))
+		return &step_look;
+	if (!busy)
+		return item_fail(item, answer);
+	item->rounds = 0; /* it takes as long as it takes */
+	item_set_changing(item, false);
+	item_become(item, ITEM_RESTORING, LOCKED_SENTENCE);
+	item->look_due = instant_after(answer->now, LOCKED_WAIT_MS);
+	return &step_look;
 }
 
 /* update */
@@ -276,8 +319,13 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 		item->rounds--; /* that was the limiter's doing */
 		return item_may_go_stale(item) ? &step_look : item_fail_because(item, answer->now, STALE_SENTENCE);
 	}
-	/* Silence: what may still land is what is wanted, so nothing waits for it. */
-	return item_silence(item, answer) ? &step_settle : refused(item, answer);
+	if (!item_silence(item, answer))
+		return refused(item, answer);
+	/*
+	 * What may still land is what is wanted, so nothing waits for it; but where another zone's change may be in what it was built from, the record
+	 * stays open, and this zone in the other one's sight, until it cannot land any more.
+	 */
+	return registration_is_shared(item->evacuation) ? &step_restore : &step_settle;
 }
 
 /* close */
@@ -311,6 +359,7 @@ static const struct step step_rewrite = {"rewrite", rewrite_ask, rewrite_hear};
 static const struct step step_restore = {"restore", restore_ask, restore_hear};
 static const struct step step_leave = {"leave", leave_ask, leave_hear};
 static const struct step step_look = {"look", item_ask_look, look_hear};
+static const struct step step_lock = {"lock", lock_ask, lock_step_hear};
 static const struct step step_update = {"update", update_ask, update_hear};
 static const struct step step_settle = {"settle", item_ask_settle, look_hear};
 static const struct step step_close = {"close", item_ask_close, close_hear};

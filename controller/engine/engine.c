@@ -42,10 +42,15 @@ bool engine_may_act(struct engine *engine)
 	return !engine->settings->leader_elect || lease_valid(&engine->lease, engine_now(engine));
 }
 
-const char *engine_new_attempt(struct engine *engine, struct arena *arena)
+const char *engine_attempt(const struct engine *engine, uint64_t number, struct arena *arena)
 {
 	return arena_printf(arena, "%s/%lld/%llu", engine->settings->identity, (long long)engine->lease.transitions,
-	                    (unsigned long long)++engine->attempts);
+	                    (unsigned long long)number);
+}
+
+const char *engine_new_attempt(struct engine *engine, struct arena *arena)
+{
+	return engine_attempt(engine, ++engine->attempts, arena);
 }
 
 bool engine_wrote(const struct engine *engine, const char *attempt)

@@ -33,7 +33,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	evacuation->engine = engine;
 	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
-	arena_init(&evacuation->registration_arena, "registration", OBJECT_ARENA_MAX);
+	arena_init(&evacuation->registration.arena, "registration", OBJECT_ARENA_MAX);
 	items_init(&evacuation->items);
 	volumes_init(&evacuation->volumes);
 	evacuation->nodes_due = true;
@@ -55,7 +55,7 @@ void evacuation_free(struct evacuation *evacuation)
 	items_done(&evacuation->items);
 	volumes_done(evacuation);
 	facts_release(evacuation->facts);
-	arena_done(&evacuation->registration_arena);
+	arena_done(&evacuation->registration.arena);
 	arena_done(&evacuation->status_arena);
 	arena_done(&evacuation->object_arena);
 	free(evacuation);
@@ -65,7 +65,7 @@ void evacuation_abort(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		item_abort(item);
-	process_abort(&evacuation->registration);
+	process_abort(&evacuation->registration.process);
 	process_abort(&evacuation->finalizer);
 	observation_cancel(evacuation->observation);
 	evacuation->observation = NULL;
@@ -93,8 +93,12 @@ static void take_over_status(struct evacuation *evacuation)
 	                      text_equal(json_get_string(status, "phase"), phase_name(PHASE_RESTORED));
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "",
 	                &evacuation->evacuated_at);
-	if (text_equal(json_get_string(stalled, "status"), "True") && refuses_the_whole(reason) &&
-	    json_integer(json_get(stalled, "observedGeneration"), 0) == evacuation->manifest.generation) {
+	if (!text_equal(json_get_string(stalled, "status"), "True") ||
+	    json_integer(json_get(stalled, "observedGeneration"), 0) != evacuation->manifest.generation)
+		return;
+	if (text_equal(reason, RECOVERED_ELSEWHERE))
+		evacuation->registration.recovered = evacuation->manifest.generation;
+	if (refuses_the_whole(reason)) {
 		const char *message = json_get_string(stalled, "message");
 
 		evacuation->refused_generation = evacuation->manifest.generation;
@@ -131,7 +135,7 @@ void evacuation_begin_anew(struct evacuation *evacuation)
 {
 	evacuation->restoring = false;
 	evacuation->verified = false;
-	evacuation->unregistered = false;
+	registration_begin_anew(evacuation);
 	evacuation->observed_for_restore = false;
 	evacuation->observe_due = (struct instant){0};
 	evacuation->nodes_due = true;
@@ -285,12 +289,12 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 		evacuation->remarks_until,
 		evacuation->status_due,
 		evacuation->finalizer_due,
-		evacuation->registration_due,
 		evacuation->items.retry_due, /* where nothing may be begun yet it waits for what else is due */
 		evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
 	struct wallclock expires = evacuation_expires_at(evacuation);
 
+	due = registration_due(evacuation, due);
 	if (expires.us && !evacuation->expired)
 		due = instant_earlier(due, instant_after(now, (expires.us - engine_wall(evacuation->engine).us) / 1000 + 1));
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)

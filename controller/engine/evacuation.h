@@ -8,10 +8,10 @@
 #include "facts.h"
 #include "guard.h"
 #include "item.h"
-#include "journal/dynamodb.h"
 #include "kube/manifest.h"
 #include "phase.h"
 #include "place.h"
+#include "registration.h"
 #include "volumes.h"
 
 struct observation;
@@ -50,14 +50,7 @@ struct evacuation {
 	bool nodes_due;     /* plan all nodes, not only the dirty ones */
 	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
 
-	struct process registration; /* register or unregister */
-	bool registered;
-	bool unregistered; /* restoring: nothing of ours is left */
-	struct instant registration_due;
-	int registration_failures;
-	struct arena registration_arena;
-	struct region_item region_item; /* as last read */
-	struct error registration_error;
+	struct registration registration;
 	int64_t refused_generation; /* a guard refused the whole: final for it; 0 = none */
 	struct stall refusal;       /* why */
 	struct process finalizer;

@@ -57,6 +57,23 @@ void guard_zones(const struct evacuation *evacuation, const struct resource *res
 
 /* Nodes. */
 
+/* Its zone is being emptied by another evacuation of this cluster. */
+static bool goes_anyway(const struct evacuation *evacuation, const struct resource *node)
+{
+	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next) {
+		bool known = false;
+		struct scope scope;
+
+		if (other == evacuation || !other->manifest.finalizer || !evacuation_wants_zone(other) ||
+		    text_equal(other->manifest.zone_id, evacuation->manifest.zone_id))
+			continue;
+		evacuation_node_scope(other, &scope);
+		if (eks_node_in_zone(&scope, node, &known) && plan_selected(other, node))
+			return true;
+	}
+	return false;
+}
+
 static void count_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
                        struct string_list *zones, struct arena *arena)
 {
@@ -69,6 +86,10 @@ static void count_node(struct evacuation *evacuation, const struct scope *scope,
 	share->all++;
 	if (eks_node_in_zone(scope, node, &known)) {
 		share->selected += plan_selected(evacuation, node);
+		return;
+	}
+	if (goes_anyway(evacuation, node)) {
+		share->others++;
 		return;
 	}
 	zone = eks_node_zone(node);
@@ -128,7 +149,8 @@ bool guard_share(struct evacuation *evacuation)
 	if (evacuation->share_judged || !evacuation_targets(evacuation, EKS_NODE_KIND))
 		return true;
 	share = count_nodes(evacuation);
-	if (share->selected * 100 <= share->all * most || plan_allows(evacuation, GUARD_MAX_NODES_PERCENT, "")) {
+	if ((share->selected + share->others) * 100 <= share->all * most ||
+	    plan_allows(evacuation, GUARD_MAX_NODES_PERCENT, "")) {
 		/* Nodes whose zone only the account's mapping tells are counted once it is known. */
 		evacuation->share_judged = evacuation->manifest.mode == MODE_EVACUATE && !evacuation->nodes_unknown;
 		return true;
@@ -139,7 +161,7 @@ bool guard_share(struct evacuation *evacuation)
 		&evacuation->refusal, guard_name(GUARD_MAX_NODES_PERCENT),
 		"%zu of the cluster's %zu nodes would go, more than the %zu %% of spec.guards.maxNodesPercent: select fewer, raise it, or allow "
 		"it (spec.guards.allow with guard MaxNodesPercent)",
-		share->selected, share->all, most);
+		share->selected + share->others, share->all, most);
 	evacuation->stall = evacuation->refusal;
 	return false;
 }

@@ -18,6 +18,7 @@ struct node_share {
 	bool mapped;        /* the account's mapping of zone names was known */
 	size_t all;         /* that could be taken out at all: no Fargate, virtual or hybrid ones */
 	size_t selected;    /* of them, those of the zone that the evacuation wants */
+	size_t others;      /* in a zone that another evacuation of this cluster empties */
 	size_t zones_left;  /* that the others lie in */
 };
 

@@ -9,6 +9,7 @@
 #include "change.h"
 #include "drain.h"
 #include "evacuation.h"
+#include "lock.h"
 #include "nodes/eks_node.h"
 #include "remark.h"
 #include "state.h"
@@ -434,6 +435,7 @@ static void item_ended(void *self)
 	if (item_is_node(item)) /* its events were not looked at meanwhile */
 		cluster_touch_node(item->evacuation->engine, item->change.name);
 	item->ended_at = engine_now(item->evacuation->engine);
+	lock_release(item);
 	item_set_changing(item, false);
 	item_consider(item);
 }

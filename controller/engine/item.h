@@ -85,11 +85,14 @@ struct item {
 	struct decision decision;
 	struct arena decision_arena;
 	struct instant applied_at;
-	int updates;                         /* sent in this process */
-	int rounds;                          /* decided afresh in this process */
-	int stales;                          /* updates that the limiter held back too long, in this process */
-	struct instant look_due;             /* the next look, not before */
-	struct instant absent_since;         /* the first explicit answer without it; 0 = it is there */
+	int updates;                 /* sent in this process */
+	int rounds;                  /* decided afresh in this process */
+	int stales;                  /* updates that the limiter held back too long, in this process */
+	struct instant locked_until; /* its lock is ours, and an update may be sent under it, until then; 0 = it is not */
+	uint64_t lock_number;        /* the attempt that took it */
+	int lock_updates;            /* of `updates`, those before it was taken */
+	struct instant look_due;     /* the next look, not before */
+	struct instant absent_since; /* the first explicit answer without it; 0 = it is there */
 	struct instant subnets_absent_since; /* the same of subnets that were taken out */
 	uint64_t subnets_absent_serial;      /* the observation that said so first */
 	struct wallclock unanswered_until;   /* an update without an answer may land until then */

@@ -30,6 +30,8 @@ struct place {
 	struct place_limiter limiters[PLACE_SERVICES_MAX * 2];
 	size_t limiter_count;
 
+	struct wallclock ghosts_until; /* a record that was put and met silence may yet appear until then; 0 = none can */
+
 	/* The table. Once ready it stays so until a call says that it is missing. */
 	bool table_ready;
 	bool table_created_by_us;

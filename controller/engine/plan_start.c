@@ -182,7 +182,7 @@ void plan_start(struct evacuation *evacuation)
 {
 	struct items *items = &evacuation->items;
 	struct lane *nodes = &items->lanes[LANE_NODES];
-	bool copies = evacuation->place && evacuation->place->table_ready && evacuation->registered;
+	bool copies = evacuation->place && evacuation->place->table_ready && evacuation->registration.registered;
 	struct item *item;
 
 	items_consider_retries(items, engine_now(evacuation->engine));
@@ -194,7 +194,7 @@ void plan_start(struct evacuation *evacuation)
 	}
 	lane_take_later(nodes);
 	consider_gates(evacuation);
-	if (evacuation->registered)
+	if (evacuation->registration.registered && registration_is_fresh(evacuation))
 		start_lanes(evacuation, start_aws);
 }
 

@@ -1,6 +1,7 @@
 #include "repeat.h"
 
 #include "aws/protocol.h"
+#include "change.h"
 #include "clock.h"
 #include "exchange.h"
 #include "prepare.h"
@@ -68,6 +69,17 @@ static bool repeat_by_clock(struct engine *engine, struct exchange *exchange, co
 	return true;
 }
 
+/* It was sent whole and nothing came back: what it puts may appear as long as its signature is good. */
+static void suspect_ghost(const struct exchange *exchange, const struct error *error)
+{
+	struct place *place = exchange->ask.place;
+	struct wallclock until = wallclock_after_ms(exchange->signed_at, UNANSWERED_MS);
+
+	if (exchange->ask.what == ASK_JOURNAL && exchange->ask.call.verb == JOURNAL_INTENT &&
+	    error->kind == ERROR_TIMEOUT && until.us > place->ghosts_until.us)
+		place->ghosts_until = until;
+}
+
 bool repeat_call(struct engine *engine, struct exchange *exchange, const struct error *error)
 {
 	struct requeue_case what = {
@@ -86,6 +98,7 @@ bool repeat_call(struct engine *engine, struct exchange *exchange, const struct 
 		return true;
 	}
 	learn_from_refusal(engine, exchange, error);
+	suspect_ghost(exchange, error);
 	note_retry_after(engine, exchange, error);
 	if (requeue.throttled && exchange->limiter)
 		limiter_throttled(exchange->limiter, engine_now(engine));

@@ -95,6 +95,9 @@ bool engine_may_act(struct engine *engine);
 /* "<identity>/<lease transitions>/<n>": who wrote a record. In `arena`, another one at each call. */
 const char *engine_new_attempt(struct engine *engine, struct arena *arena);
 
+/* The same of a number out of engine->attempts, as long as the lease is the same. */
+const char *engine_attempt(const struct engine *engine, uint64_t number, struct arena *arena);
+
 /* Was a record written by this process, under this lease? */
 bool engine_wrote(const struct engine *engine, const char *attempt);
 

@@ -77,10 +77,10 @@ static void turn_aws(struct evacuation *evacuation)
 		return;
 	if (!account_is_told(evacuation))
 		return;
-	if (admit_register(evacuation))
+	if (registration_stands(evacuation))
 		plan_start(evacuation);
-	else if (evacuation->registration_failures > 0)
-		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+	else if (evacuation->registration.failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration.error);
 }
 
 /* Nodes need no AWS, unless there are some whose zone only the account's mapping tells. */
@@ -176,6 +176,36 @@ static void tell_drains(struct evacuation *evacuation)
 	arena_done(&arena);
 }
 
+/* A person has taken it over: nothing is begun, and what is at work ends. */
+static void turn_recovered(struct evacuation *evacuation)
+{
+	for (struct item *item = evacuation->items.first; item; item = item->next) {
+		drain_stop(item->drain);
+		if (process_running(&item->process) && !process_stop(&item->process))
+			continue;
+		if (!item_is_node(item) && item->held)
+			item_become(item, ITEM_HELD_BY_OTHERS, "it was recovered elsewhere");
+	}
+	stall_set(
+		&evacuation->stall, RECOVERED_ELSEWHERE,
+		"the zone was unregistered in the journal by somebody else, as `zonevac recover` does: it has been put back from elsewhere, or is "
+		"being. Nothing more is done here; delete this object, or edit it to evacuate the zone anew");
+}
+
+/* Edited since: as if it had never been begun, but for what the journal still knows. */
+static void begin_after_recovery(struct evacuation *evacuation)
+{
+	evacuation->registration.recovered = 0;
+	registration_begin_anew(evacuation);
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		if (!item_is_node(item)) {
+			item_set_record(item, NULL);
+			item_set_held(item, false);
+			item_become(item, ITEM_PLANNED, NULL);
+		}
+	evacuation->observe_due = (struct instant){0};
+}
+
 void turn_evacuating(struct evacuation *evacuation)
 {
 	evacuation->phase = PHASE_PENDING;
@@ -185,6 +215,12 @@ void turn_evacuating(struct evacuation *evacuation)
 		evacuation->stall = evacuation->refusal;
 		return;
 	}
+	if (evacuation->registration.recovered == evacuation->manifest.generation) {
+		turn_recovered(evacuation);
+		return;
+	}
+	if (evacuation->registration.recovered)
+		begin_after_recovery(evacuation);
 	if (evacuation->restoring && evacuation->manifest.finalizer) { /* edited while that was given back: first that */
 		turn_restoring(evacuation);
 		return;

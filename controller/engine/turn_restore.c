@@ -50,7 +50,7 @@ static bool turned_round(struct evacuation *evacuation)
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		if (item->direction == DIRECTION_OUT && process_running(&item->process) && !process_stop(&item->process))
 			all = false;
-	if (process_running(&evacuation->registration) && !process_stop(&evacuation->registration))
+	if (!process_stop(&evacuation->registration.process))
 		all = false;
 	evacuation->turning = !all;
 	return all;
@@ -72,6 +72,14 @@ static bool never_met_aws(const struct evacuation *evacuation)
 	       !json_path_string(evacuation->object, "status.accountId");
 }
 
+/* A record that was put without an answer may appear after what was read, and after the one that was put in its stead has been closed. */
+static bool ghosts_may_appear(const struct evacuation *evacuation)
+{
+	int64_t age_ms = instant_between_ms(evacuation->facts->began, engine_now(evacuation->engine));
+
+	return wallclock_after_ms(engine_wall(evacuation->engine), -age_ms).us <= evacuation->place->ghosts_until.us;
+}
+
 /* No record is left: read once more before that is believed. */
 static bool verify_nothing_left(struct evacuation *evacuation)
 {
@@ -82,7 +90,7 @@ static bool verify_nothing_left(struct evacuation *evacuation)
 		evacuation->observe_due = (struct instant){0};
 	}
 	if (evacuation->facts_serial >= evacuation->verify_serial) {
-		evacuation->verified = !facts_have_ours(evacuation);
+		evacuation->verified = !facts_have_ours(evacuation) && !ghosts_may_appear(evacuation);
 		evacuation->verify_serial = evacuation->facts_serial + 1;
 		evacuation->observe_due =
 			instant_after(engine_now(evacuation->engine), VERIFY_AGAIN_MS * ++evacuation->verify_tries);
@@ -117,15 +125,16 @@ static bool restore_aws(struct evacuation *evacuation)
 	if (!evacuation->facts || !evacuation->observed_for_restore)
 		return false;
 	tell_strange_record(evacuation);
-	plan_start_restores(evacuation, true);
+	if (registration_is_known(evacuation))
+		plan_start_restores(evacuation, true);
 	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
 	if (!remarks_are_in(evacuation) || !verify_nothing_left(evacuation))
 		return false;
-	if (admit_unregister(evacuation))
+	if (registration_ends(evacuation))
 		return true;
-	if (evacuation->registration_failures > 0)
-		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration_error);
+	if (evacuation->registration.failures > 0)
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration.error);
 	return false;
 }
 
@@ -138,7 +147,7 @@ static void let_go(struct evacuation *evacuation)
 void turn_restoring(struct evacuation *evacuation)
 {
 	struct evacuation *successor;
-	bool nodes_back, aws_back;
+	bool turned, nodes_back, aws_back;
 
 	evacuation->phase = PHASE_RESTORING;
 	if (!evacuation->manifest.finalizer)
@@ -150,17 +159,16 @@ void turn_restoring(struct evacuation *evacuation)
 		let_go(evacuation);
 		return;
 	}
-	if (!turned_round(evacuation))
-		return;
+	turned = turned_round(evacuation);
 	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
-		if (successor->manifest.finalizer && evacuation->items.running == 0)
+		if (turned && successor->manifest.finalizer && evacuation->items.running == 0)
 			let_go(evacuation);
 		return;
 	}
 	nodes_back = plan_take_held_nodes(evacuation) == 0;
-	plan_start_restores(evacuation, false);
-	aws_back = restore_aws(evacuation);
+	plan_start_restores(evacuation, false); /* nodes wait for nobody who is still at work in AWS */
+	aws_back = turned && restore_aws(evacuation);
 	if (nodes_back && aws_back) {
 		evacuation->phase = PHASE_RESTORED;
 		let_go(evacuation);

@@ -252,6 +252,14 @@ static bool read_whole_number(const struct place *place, const char *path, const
 	return true;
 }
 
+static bool read_flag(const struct place *place, const char *path, const struct json *value, bool *out)
+{
+	if (value == NULL)
+		return true;
+	*out = json_bool(value, false);
+	return json_type(value) == JSON_BOOL || refuse(place, path, "must be true or false");
+}
+
 /* Which of `words` (ended by NULL) it is; *out stays as it is when it is not there. */
 static bool read_word(const struct place *place, const char *path, const struct json *value, const char *const *words,
                       int *out)
@@ -404,7 +412,7 @@ static bool read_allowance(const struct place *place, const char *path, const st
 
 static bool read_guards(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	static const char *const known[] = {"minRemainingZones", "maxNodesPercent", "allow", NULL};
+	static const char *const known[] = {"minRemainingZones", "maxNodesPercent", "allowOtherZones", "allow", NULL};
 	const struct json *guards = member(spec, "guards");
 	const struct json *allow = member(guards, "allow");
 
@@ -414,7 +422,8 @@ static bool read_guards(const struct place *place, const struct json *spec, stru
 	    !read_whole_number(place, "spec.guards.minRemainingZones", member(guards, "minRemainingZones"), 1, ZONES_MAX,
 	                       &out->min_remaining_zones) ||
 	    !read_whole_number(place, "spec.guards.maxNodesPercent", member(guards, "maxNodesPercent"), 1, 100,
-	                       &out->max_nodes_percent))
+	                       &out->max_nodes_percent) ||
+	    !read_flag(place, "spec.guards.allowOtherZones", member(guards, "allowOtherZones"), &out->allow_other_zones))
 		return false;
 	if (allow != NULL && json_type(allow) != JSON_ARRAY)
 		return refuse(place, "spec.guards.allow", "must be a list, such as [{guard: ManagedByEks, reason: …}]");

@@ -12,6 +12,8 @@
  *      have it so
  *   7  a pod is evicted only where a zone is evacuated, never one that a drain leaves, and no budget is overdrawn
  *   8  a group is taken out of a zone only when its nodes there hold no pod that a drain would wait for
+ *   9  where two zones are registered, and have been for longer than one that thought itself alone may not know it, whoever takes subnets of a zone out of
+ *      a resource, or adds them, holds its lock for that zone
  */
 #include "world_parts.h"
 
@@ -20,6 +22,8 @@
 #define RENEW_DEADLINE_MS 10000
 /* The engine sends what was read at most a second ago; then it is on its way. */
 #define READ_TO_WRITE_MS 1050
+/* So long an engine may not know of another zone, and its update be on its way. */
+#define UNAWARE_MS 12000
 #define OURS "zonevac.dev/evacuated"
 
 /* An attribute of DynamoDB JSON: {"S": "x"}. */
@@ -79,6 +83,19 @@ static void check_added(struct world *world, const struct sim_placed *placed, co
 		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, placed->name);
 }
 
+static void check_locked(struct world *world, const struct sim_placed *placed, const char *subnet_id)
+{
+	const struct sim_subnet *subnet = sim_subnet_find(world, subnet_id);
+	const struct json *lock = dynamo_item(world->dynamo, WORLD_TABLE, "#lock", placed->arn);
+	const char *holder = attribute(lock, "holder");
+	if (subnet == NULL || world->shared_since.ms == 0 ||
+	    instant_between_ms(world->shared_since, world->now) < UNAWARE_MS)
+		return;
+	if (holder == NULL || strstr(holder, world->zones[subnet->zone].id) == NULL)
+		sim_broken(world, "%s: %s is changed under the lock of %s", placed->name, subnet_id,
+		           holder != NULL ? holder : "nobody");
+}
+
 /* A late update arrives after its sender gave up or died: that a record still names what it takes is all that can be asked of it. */
 void sim_check_update(struct world *world, struct sim_placed *placed, const char *after, bool late)
 {
@@ -86,11 +103,16 @@ void sim_check_update(struct world *world, struct sim_placed *placed, const char
 	struct string_list old = sim_list(world, placed->subnets);
 	struct string_list new = sim_list(world, after);
 	for (size_t i = 0; i < old.count; i++)
-		if (!string_list_has(&new, old.at[i]))
+		if (!string_list_has(&new, old.at[i])) {
 			check_taken(world, placed, after, old.at[i], late);
+			if (!late) /* it was sent when this was no rule yet, or under a lock that is still there */
+				check_locked(world, placed, old.at[i]);
+		}
 	for (size_t i = 0; i < new.count; i++)
-		if (!late && !string_list_has(&old, new.at[i]))
+		if (!late && !string_list_has(&old, new.at[i])) {
 			check_added(world, placed, new.at[i]);
+			check_locked(world, placed, new.at[i]);
+		}
 }
 
 static void check_placed(struct world *world, struct sim_placed *placed)
@@ -197,8 +219,21 @@ static void check_record(struct world *world, const struct json *record)
 		           attribute(record, "resourceId"));
 }
 
+static void note_shared(struct world *world)
+{
+	const struct json *region = dynamo_item(world->dynamo, WORLD_TABLE, "#region", "active");
+	size_t zones = 0;
+	for (size_t i = 0; i < world->zone_count; i++)
+		zones += json_get(region, arena_printf(&world->scratch, "zone:%s", world->zones[i].id)) != NULL;
+	if (zones < 2)
+		world->shared_since = (struct instant){0};
+	else if (world->shared_since.ms == 0)
+		world->shared_since = world->now;
+}
+
 void sim_check(struct world *world)
 {
+	note_shared(world);
 	struct sim_placed *placed;
 	for (size_t i = 0; (placed = sim_placed_at(world, i)) != NULL; i++)
 		if (!placed->deleted)

@@ -247,6 +247,8 @@ struct world {
 	bool undrained_allowed;    /* a group may be changed though its nodes are not drained */
 	bool unreplicated_allowed; /* pods without a controller may be evicted */
 
+	struct instant shared_since; /* two zones are registered since then; 0 = they are not */
+
 	bool lease_used; /* some life asked for the lease: effects need it from then on */
 
 	struct arena scratch; /* of one thing */

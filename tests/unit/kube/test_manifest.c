@@ -50,6 +50,7 @@ Test(manifest, the_least_is_enough)
 	cr_assert_eq(manifest.max_in_flight, 16);
 	cr_assert_eq(manifest.min_remaining_zones, 1);
 	cr_assert_eq(manifest.max_nodes_percent, 50);
+	cr_assert_not(manifest.allow_other_zones);
 	cr_assert_eq(manifest.expires_after_s, 0);
 	cr_assert_eq(manifest.target_count, 1);
 	cr_assert_str_eq(manifest.targets[0].kind, "EksNode");
@@ -166,6 +167,8 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
 		{"zoneId: use1-az1, guards: {minRemainingZones: 0}, " GOOD_TARGET,
 	     "spec.guards.minRemainingZones: must be a whole number from 1 to 16"},
+		{"zoneId: use1-az1, guards: {allowOtherZones: 'yes'}, " GOOD_TARGET,
+	     "spec.guards.allowOtherZones: must be true or false"},
 		{"zoneId: use1-az1, guards: {maxNodesPercent: 101}, " GOOD_TARGET,
 	     "spec.guards.maxNodesPercent: must be a whole number from 1 to 100"},
 		{"zoneId: use1-az1, expiresAfterSeconds: -1, " GOOD_TARGET,
@@ -294,7 +297,7 @@ Test(manifest, bad_allowances_are_named_by_their_place)
 	refused(ALLOW("Unreplicated"), "spec.guards.allow[0]: must be an object");
 	refused("zoneId: use1-az1, guards: {allow: {}}, " GOOD_TARGET, "spec.guards.allow: must be a list");
 	refused("zoneId: use1-az1, guards: {maxPodsPercent: 5}, " GOOD_TARGET,
-	        "spec.guards.maxPodsPercent: no such field here; allowed are minRemainingZones, maxNodesPercent, allow");
+	        "spec.guards.maxPodsPercent: no such field here; allowed are minRemainingZones, maxNodesPercent, allowOtherZones, allow");
 	refused("zoneId: use1-az1, guards: [], " GOOD_TARGET, "spec.guards: must be an object");
 }
 

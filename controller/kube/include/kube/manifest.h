@@ -50,6 +50,7 @@ struct manifest {
 	int64_t expires_after_s;     /* counted from the first change; 0 = it holds until it is deleted */
 	int64_t min_remaining_zones; /* guards.minRemainingZones, default 1 */
 	int64_t max_nodes_percent;   /* guards.maxNodesPercent, default 50 */
+	bool allow_other_zones;      /* guards.allowOtherZones: begin although another zone of the region is held */
 	struct allowance allowances[MANIFEST_ALLOWANCES_MAX];
 	size_t allowance_count;
 };
