@@ -122,15 +122,15 @@ def test_a_lease_that_people_write_into(controllers, account: Account, world: Wo
     body = {"metadata": {"name": "zonevac"}, "spec": spec | {"acquireTime": long_ago, "renewTime": long_ago}}
     kube.call("POST", LEASES.format(NAMESPACE), {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"} | body)
     controller = controllers(leader_elect=True).start()
-    wait_for("the lease to be taken", lambda: lease(kube)["holderIdentity"], timeout=10)
+    wait_for("the lease to be taken", lambda: lease(kube)["holderIdentity"])
     holder = lease(kube)["holderIdentity"]
     assert lease(kube)["leaseTransitions"] >= 0
     steps.order(kube)
     for _ in range(2):
         delete_lease(kube)
-        wait_for("another one", lambda: held_by(kube) == holder, timeout=8)
+        wait_for("another one", lambda: held_by(kube) == holder)
     kube.call("PATCH", LEASE, {"spec": {"leaseDurationSeconds": None, "acquireTime": None}}, MERGE_PATCH)
-    wait_for("it to be whole again", lambda: lease(kube).get("leaseDurationSeconds"), timeout=8)
+    wait_for("it to be whole again", lambda: lease(kube).get("leaseDurationSeconds"))
     steps.await_ready(kube, controller=controller)
     steps.recover(kube, controller=controller)
     steps.assert_back(world, before)

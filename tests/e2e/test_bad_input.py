@@ -100,7 +100,7 @@ def test_a_ca_that_is_another(controllers, installed: ControlPlane, gate: Gate, 
     folder.mkdir()
     kubeconfig = installed.write_kubeconfig(tmp_path / "bad-ca", {"token": "none"}, ca=Authority(folder, "somebody-else").cert)
     controller = controllers(kubeconfig=kubeconfig).start()
-    wait_for("a word about the certificate", lambda: "certificate" in controller.tail(200).lower(), timeout=10)
+    wait_for("a word about the certificate", lambda: "certificate" in controller.tail(200).lower())
     assert controller.running()
     assert not gate.entries
 
@@ -108,7 +108,7 @@ def test_a_ca_that_is_another(controllers, installed: ControlPlane, gate: Gate, 
 def test_a_token_that_is_none(controllers, installed: ControlPlane, gate: Gate, kube: Kube, tmp_path: Path):
     kubeconfig = installed.write_kubeconfig(tmp_path / "bad-token", {"token": "none"})
     controller = controllers(kubeconfig=kubeconfig).start()
-    wait_for("a word about 401", lambda: "401" in controller.tail(200) or "nauthorized" in controller.tail(200), timeout=10)
+    wait_for("a word about 401", lambda: "401" in controller.tail(200) or "nauthorized" in controller.tail(200))
     assert controller.running()
 
 
@@ -116,7 +116,7 @@ def test_an_api_server_that_is_not_there(controllers, installed: ControlPlane, g
     nowhere = f"https://127.0.0.1:{free_port()}"
     kubeconfig = installed.write_kubeconfig(tmp_path / "nowhere", {"token": "none"}, server=nowhere)
     controller = controllers(kubeconfig=kubeconfig).start()
-    wait_for("a word about the server", lambda: nowhere.removeprefix("https://") in controller.tail(200), timeout=10)
+    wait_for("a word about the server", lambda: nowhere.removeprefix("https://") in controller.tail(200))
     assert controller.running()
     assert controller.stop() == 0
 
@@ -140,7 +140,7 @@ def test_credentials_missing_or_half(missing: tuple, controllers, account: Accou
         controller.environment.pop(name)
     controller.start()
     steps.order(kube)
-    wait_for("the node's taint", lambda: world.evacuated_nodes() == {"n1"}, timeout=10)
+    wait_for("the node's taint", lambda: world.evacuated_nodes() == {"n1"})
     stalled = steps.await_condition(kube, "Stalled", controller=controller)
     assert "credential" in stalled["message"].lower() or "AWS_SECRET_ACCESS_KEY" in stalled["message"]
     assert not gate.entries
@@ -179,7 +179,7 @@ def test_a_journal_that_is_missing(controllers, account: Account, world: World, 
     stalled = steps.await_condition(kube, "Stalled", controller=controller)
     assert stalled["reason"] == "JournalMissing"
     assert TABLE in stalled["message"]
-    wait_for("the node's taint", lambda: world.evacuated_nodes() == {"n1"}, timeout=10)
+    wait_for("the node's taint", lambda: world.evacuated_nodes() == {"n1"})
     assert world.identifiers() == before
     assert not gate.named("dynamodb:CreateTable", "autoscaling:UpdateAutoScalingGroup")
     account.create_journal()

@@ -16,9 +16,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from bed.account import TABLE, Account
+from bed.clock import clock
 from bed.controlplane import ControlPlane
 from bed.gate import Gate
-from bed.kube import KubeError, loopback_session
+from bed.kube import KubeError, loopback_session, wait_for
 from bed.moto_patches import REGION
 from bed.region import EVACUATED, groups, small_groups
 from bed.signature import Key
@@ -132,9 +133,13 @@ def test_connections_are_kept(gate: Gate, account: Account):
     assert gate.connections == 1
     gate.idle_close_seconds = 0.05
     sts.get_caller_identity()
-    time.sleep(0.2)
-    sts.get_caller_identity()
-    assert gate.connections == 2
+
+    def call() -> bool:
+        time.sleep(0.1)
+        sts.get_caller_identity()
+        return gate.connections == 2
+
+    wait_for("the gate to have closed the idle one", call)
 
 
 # pages
@@ -250,11 +255,12 @@ def test_instances_move_out_of_a_removed_zone(gate: Gate, account: Account):
         return sorted((item["AvailabilityZone"], item["LifecycleState"]) for item in group["Instances"])
 
     assert instances() == [("us-east-1a", "InService"), ("us-east-1b", "InService")]
+    clock.hold()
     asg.update_auto_scaling_group(AutoScalingGroupName="one", VPCZoneIdentifier=account.subnets["a0"])
     assert ("us-east-1b", "InService") in instances()
-    time.sleep(0.12)
+    clock.forward(0.12)
     assert ("us-east-1b", "Terminating") in instances()
-    time.sleep(0.12)
+    clock.forward(0.12)
     assert instances() == [("us-east-1a", "InService"), ("us-east-1a", "InService")]
 
 

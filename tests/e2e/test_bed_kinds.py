@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import boto3
@@ -11,6 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from bed.account import Account
+from bed.clock import clock
 from bed.functions import functions, small_functions
 from bed.gate import Gate
 from bed.kube import loopback_session, wait_for
@@ -121,6 +121,7 @@ def test_more_than_ten_services_are_not_described(gate: Gate, ecs: Any):
 
 def test_a_deployment_takes_a_while(gate: Gate, account: Account, ecs: Any):
     rollouts.seconds = 0.6
+    clock.hold()
     before = web(ecs)
     assert [(d["status"], d["rolloutState"]) for d in before["deployments"]] == [("PRIMARY", "COMPLETED")]
     assert (before["runningCount"], before["pendingCount"]) == (2, 0)
@@ -132,9 +133,9 @@ def test_a_deployment_takes_a_while(gate: Gate, account: Account, ecs: Any):
     ]
     assert old["networkConfiguration"] == before["networkConfiguration"]
     assert new["networkConfiguration"] == web(ecs)["networkConfiguration"] != old["networkConfiguration"]
-    time.sleep(0.35)
+    clock.forward(0.35)
     assert [deployment["runningCount"] for deployment in web(ecs)["deployments"]] == [1, 1]
-    time.sleep(0.3)
+    clock.forward(0.3)
     after = web(ecs)
     assert [(d["id"], d["rolloutState"], d["runningCount"]) for d in after["deployments"]] == [(new["id"], "COMPLETED", 2)]
     assert after["createdAt"] == before["createdAt"]
@@ -170,25 +171,27 @@ def test_what_updates_of_services_are_refused(gate: Gate, account: Account):
 
 def test_a_circuit_breaker_rolls_back(gate: Gate, account: Account, ecs: Any):
     rollouts.seconds = 0.4
+    clock.hold()
     rollouts.break_next("web")
     before = web(ecs)["networkConfiguration"]
     ecs.update_service(cluster="prod", service="web", networkConfiguration=network(account, "a0"))
     assert web(ecs)["networkConfiguration"] == network(account, "a0", securityGroups=[], assignPublicIp="DISABLED")
-    time.sleep(0.25)
+    clock.forward(0.25)
     back, failed = web(ecs)["deployments"][:2]
     assert (back["status"], back["rolloutState"], failed["rolloutState"]) == ("PRIMARY", "IN_PROGRESS", "FAILED")
     assert "rolling back" in back["rolloutStateReason"]
     assert failed["networkConfiguration"]["awsvpcConfiguration"]["subnets"] == [account.subnets["a0"]]
-    time.sleep(0.5)
+    clock.forward(0.5)
     after = web(ecs)
     assert after["networkConfiguration"] == before
     assert [deployment["rolloutState"] for deployment in after["deployments"]] == ["COMPLETED"]
 
 
 def test_a_deployment_may_fail_without_a_way_back(gate: Gate, account: Account, ecs: Any):
+    clock.hold()
     rollouts.break_next("web", rollback=False)
     ecs.update_service(cluster="prod", service="web", networkConfiguration=network(account, "a0"))
-    time.sleep(0.3)
+    clock.forward(0.3)
     failed, old = web(ecs)["deployments"]
     assert (failed["status"], failed["rolloutState"], old["status"]) == ("PRIMARY", "FAILED", "ACTIVE")
     assert web(ecs)["networkConfiguration"]["awsvpcConfiguration"]["subnets"] == [account.subnets["a0"]]
@@ -263,10 +266,11 @@ def test_an_update_takes_a_while(gate: Gate, account: Account, lambdas: Any):
 
 def test_an_update_may_fail(gate: Gate, account: Account, lambdas: Any):
     updates.seconds = 0.1
+    clock.hold()
     before = lambdas.get_function(FunctionName="orders")["Configuration"]["VpcConfig"]
     updates.fail_next("orders", "SubnetOutOfIPAddresses", "The subnet has no address left.")
     lambdas.update_function_configuration(FunctionName="orders", VpcConfig=vpc(account, "a0"))
-    time.sleep(0.15)
+    clock.forward(0.15)
     after = lambdas.get_function(FunctionName="orders")["Configuration"]
     assert (after["LastUpdateStatus"], after["LastUpdateStatusReasonCode"]) == ("Failed", "SubnetOutOfIPAddresses")
     assert after["VpcConfig"] == before

@@ -64,11 +64,11 @@ def test_down_for_a_while_before_the_end(
     await_log(controller, "could not be refreshed")
     assert gate.identities.now() < gate.identities.keys[gate.sessions()[-1]].ends_at
     seen = len(gate.entries)
-    assert steps.quiet(gate, 2)
+    wait_for("more looks", lambda: len(gate.entries) > seen + 2)
     assert {entry.status for entry in gate.entries[seen:] if entry.status} == {200}
     assert not is_stalled(kube)
     come_back(source, how)
-    steps.await_sessions(gate, 2, 12)
+    steps.await_sessions(gate, 2)
     steps.recover(kube)
     steps.assert_back(world, before)
     assert not [entry for entry in gate.entries if entry.note == "ExpiredToken"]
@@ -92,7 +92,7 @@ def test_down_past_the_end(kind, controllers, sources, account: Account, world: 
     assert told["reason"] == "CredentialsExpired"
     assert "expired" in told["message"]
     reader.look()
-    wait_for("the metric to say so", lambda: expiry_seconds(controller) <= 0, timeout=5)
+    wait_for("the metric to say so", lambda: expiry_seconds(controller) <= 0)
     assert not steps.quiet(gate, 2)
     source.server.start()
     steps.await_ready(kube, timeout=90, controller=controller)
@@ -124,7 +124,7 @@ def test_a_token_file_with_nonsense(
     assert not [entry for entry in gate.entries if entry.service != "sts"]
     assert len(gate.entries) <= 8
     source.rotate()
-    steps.await_ready(kube, timeout=30, controller=controller)
+    steps.await_ready(kube, controller=controller)
     steps.recover(kube)
     reader.assert_no_secret("s3cr3t")
 
@@ -141,7 +141,7 @@ def test_a_token_that_turns_bad(controllers, sources, account: Account, world: W
     await_log(controller, "could not be refreshed")
     assert "InvalidIdentityToken" in controller.log.read_text()
     source.rotate()
-    steps.await_sessions(gate, 2, 12)
+    steps.await_sessions(gate, 2)
     steps.recover(kube)
 
 
@@ -156,7 +156,7 @@ def test_a_role_that_may_not_be_assumed(controllers, sources, account: Account, 
     assert source.role.arn in told["message"]
     assert len(steps.quiet(gate, 3)) <= 12
     source.role.external_id = "zonevac:prod/2026"
-    steps.await_ready(kube, timeout=30, controller=controller)
+    steps.await_ready(kube, controller=controller)
     steps.assert_out(world)
     steps.recover(kube)
 
@@ -183,7 +183,7 @@ def test_a_program_that_fails(controllers, sources, account: Account, world: Wor
     assert "credential_process" in told["message"]
     assert "vault" in told["message"]
     source.server.start()
-    steps.await_ready(kube, timeout=30, controller=controller)
+    steps.await_ready(kube, controller=controller)
     steps.recover(kube)
 
 
@@ -198,7 +198,7 @@ def test_a_metadata_service_that_is_silent(controllers, sources, account: Accoun
     assert told["reason"] == "NoCredentials"
     assert not gate.entries
     source.server.silent = False
-    steps.await_ready(kube, timeout=40, controller=controller)
+    steps.await_ready(kube, controller=controller)
     steps.recover(kube)
 
 
@@ -246,8 +246,8 @@ def test_a_clock_that_is_off_and_credentials_that_end(
     steps.order(kube)
     steps.await_ready(kube, controller=controller)
     began = len(gate.sessions("autoscaling"))
-    wait_for("a rotation", lambda: len(gate.sessions("autoscaling")) > began, timeout=20)
-    assert 0 < expiry_seconds(controller) <= 12
+    wait_for("a rotation", lambda: len(gate.sessions("autoscaling")) > began)
+    assert abs(expiry_seconds(controller)) < 60  # by our own clock it would be ten minutes
     steps.recover(kube)
     steps.assert_back(world, before)
     assert_refused_at_first_only(gate)
@@ -292,7 +292,7 @@ def test_keys_that_are_replaced_in_the_file(
     steps.await_ready(kube)
     source.put(new)
     gate.identities.remove(old)
-    wait_for("requests with the new keys", lambda: new.access in gate.sessions(), timeout=40)
+    wait_for("requests with the new keys", lambda: new.access in gate.sessions(), timeout=60)
     steps.await_condition(kube, "Ready", controller=controller)
     steps.recover(kube)
     steps.assert_back(world, before)

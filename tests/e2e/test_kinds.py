@@ -75,7 +75,7 @@ def test_a_deployment_that_is_rolled_back_is_not_fought_for(
     assert len(gate.named("ecs:UpdateService")) == len(account.services)
     assert kube.condition(steps.NAME, "Evacuated")["reason"] == "Rival"
     steps.recover(kube)
-    wait_for("the last deployment", lambda: not small.differences(world.snapshot()), 10)
+    wait_for("the last deployment", lambda: not small.differences(world.snapshot()))
     steps.assert_back(world, small)
 
 

@@ -28,7 +28,8 @@ from conftest import FAILED, wipe
 
 SEED = int(os.environ.get("ZONEVAC_E2E_SEED", time.time_ns() % 1_000_000))
 LEASE_SECONDS, DEADLINE_SECONDS, RETRY_SECONDS = 15, 10, 4.4
-SLACK_SECONDS = 2.5  # for a busy machine
+SLACK_SECONDS = 4  # for a busy machine; less than what lies between a deadline and the end of the lease
+LATE_SECONDS = 15  # so much later it may be taken over on a busy machine
 MANY_NODES, NODES, PODS, GROUPS = 250, 40, 120, 24
 POD_PATH = "/api/v1/namespaces/default/pods"
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "app", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
@@ -194,7 +195,7 @@ def test_one_that_stood_still_writes_nothing_more(
     led_at = second.await_lead()
     time.sleep(rng.uniform(0, 0.3))
     thawed_at = first.thaw()
-    assert first.controller.wait(5) == 1
+    assert first.controller.wait(20) == 1
     assert "the lease is lost" in first.controller.tail()
     ended_at = time.time()
     finish(second, world, kube, before)
@@ -206,7 +207,7 @@ def test_one_that_stood_still_writes_nothing_more(
     )
     assert not late, late
     assert_in_turn(first, second)
-    assert led_at - frozen_at <= LEASE_SECONDS + RETRY_SECONDS + SLACK_SECONDS
+    assert led_at - frozen_at <= LEASE_SECONDS + RETRY_SECONDS + LATE_SECONDS
 
 
 def test_one_that_is_cut_off_stops_in_time(replicas, account: Account, world: World, kube: Kube, gate: Gate, say):
@@ -232,7 +233,7 @@ def test_one_that_is_cut_off_stops_in_time(replicas, account: Account, world: Wo
         f"cut off: after the last renewal the last request to AWS {max(sent) - renewed_at:.1f} s, the end {ended_at - renewed_at:.1f} s, "
         f"taken over {led_at - renewed_at:.1f} s"
     )
-    assert max(sent) <= renewed_at + DEADLINE_SECONDS + 0.2
+    assert max(sent) <= renewed_at + DEADLINE_SECONDS + SLACK_SECONDS
     assert max(sent) >= renewed_at + DEADLINE_SECONDS / 2, "it had nothing to do: this proves nothing"
     assert ended_at <= renewed_at + DEADLINE_SECONDS + SLACK_SECONDS
     assert_in_turn(first, second)
@@ -266,12 +267,14 @@ def test_one_in_the_zone_gives_way(replicas, account: Account, world: World, kub
     inside.start().controller.await_ready()
     steps.await_ready(kube, controller=outside.controller)
     assert not inside.leads()
+    held_at = time.time()
     assert outside.controller.stop() == 0
     free_at = time.time()
     taken_at = inside.await_lead(60)
     say(f"in the zone: gave way {led_at - ordered_at:.1f} s after the order; took what was free after {taken_at - free_at:.1f} s")
-    assert led_at - ordered_at < 10
-    assert 29 <= taken_at - free_at <= 30 + RETRY_SECONDS + SLACK_SECONDS
+    assert led_at - ordered_at < 2 * RETRY_SECONDS + LATE_SECONDS
+    assert taken_at - held_at >= 30
+    assert taken_at - free_at <= 30 + RETRY_SECONDS + LATE_SECONDS
     steps.recover(kube, controller=inside.controller)
     steps.assert_back(world, before)
 
@@ -287,7 +290,7 @@ def killed(make: Callable[[], Replica], kube: Kube, namespace: str) -> str:
     first.controller.kill()
     first.controller.wait()
     lasted = second.await_lead() - first.last_renewal()
-    assert LEASE_SECONDS - 1 <= lasted <= LEASE_SECONDS + RETRY_SECONDS + SLACK_SECONDS
+    assert LEASE_SECONDS - 1 <= lasted <= LEASE_SECONDS + RETRY_SECONDS + LATE_SECONDS
     assert lease(kube, namespace)["leaseTransitions"] == 1
     return f"killed: taken over {lasted:.1f} s after its last renewal"
 
@@ -308,7 +311,7 @@ def both_at_once(make: Callable[[], Replica], kube: Kube, namespace: str) -> str
     both = [make(), make()]
     for replica in both:
         replica.start()
-    wait_for("one to lead", lambda: any(replica.leads() for replica in both), timeout=10)
+    wait_for("one to lead", lambda: any(replica.leads() for replica in both))
     for _ in range(60):
         assert sum(replica.leads() for replica in both) == 1
         time.sleep(0.1)
@@ -320,7 +323,7 @@ def held_for_40_s(make: Callable[[], Replica], kube: Kube, namespace: str) -> st
     """The duration is the record's, not our own."""
     hold_lease(kube, namespace, 40, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     lasted = seconds_until_lead(make())
-    assert 40 <= lasted <= 40 + RETRY_SECONDS + SLACK_SECONDS
+    assert 40 <= lasted <= 40 + RETRY_SECONDS + LATE_SECONDS
     assert lease(kube, namespace)["leaseTransitions"] == 4
     return f"held by somebody for 40 s: taken after {lasted:.1f} s"
 
@@ -329,7 +332,7 @@ def from_the_future(make: Callable[[], Replica], kube: Kube, namespace: str) -> 
     """What counts is when it was seen to change, not what it says."""
     hold_lease(kube, namespace, LEASE_SECONDS, "2099-01-01T00:00:00.000000Z")
     lasted = seconds_until_lead(make())
-    assert LEASE_SECONDS <= lasted <= LEASE_SECONDS + RETRY_SECONDS + SLACK_SECONDS
+    assert LEASE_SECONDS <= lasted <= LEASE_SECONDS + RETRY_SECONDS + LATE_SECONDS
     return f"renewed in 2099: taken after {lasted:.1f} s"
 
 
@@ -337,7 +340,7 @@ def from_the_past(make: Callable[[], Replica], kube: Kube, namespace: str) -> st
     """A holder whose clock is late may be alive."""
     hold_lease(kube, namespace, LEASE_SECONDS, "2001-01-01T00:00:00.000000Z")
     lasted = seconds_until_lead(make())
-    assert LEASE_SECONDS <= lasted <= LEASE_SECONDS + RETRY_SECONDS + SLACK_SECONDS
+    assert LEASE_SECONDS <= lasted <= LEASE_SECONDS + RETRY_SECONDS + LATE_SECONDS
     return f"renewed in 2001: taken after {lasted:.1f} s"
 
 

@@ -189,7 +189,7 @@ Test(wire_calls, slow_bytes_reach_the_deadline)
 	request->deadline_ms = 300;
 	expect_failure(hearer_ask(hearer, request), ERROR_TIMEOUT);
 	took_ms = instant_between_ms(started, hearer->client->now(hearer->client));
-	cr_assert(took_ms >= 295 && took_ms < 1500, "%lld ms", (long long)took_ms);
+	cr_assert(took_ms >= 295 && took_ms < 4000, "%lld ms", (long long)took_ms);
 	cr_assert_eq(hearer->response.error.http_status, 200);
 }
 
@@ -391,7 +391,7 @@ Test(wire_calls, name_that_does_not_exist)
 	cr_assert(hearer->response.error.kind == ERROR_UNREACHABLE || hearer->response.error.kind == ERROR_TIMEOUT);
 	cr_assert_eq(hearer->response.status, 0);
 	cr_assert_not_null(strstr(hearer->response.error.message, "http://zonevac.invalid:80: "));
-	cr_assert_lt(instant_between_ms(started, hearer->client->now(hearer->client)), 1500);
+	cr_assert_lt(instant_between_ms(started, hearer->client->now(hearer->client)), 4000);
 }
 
 static void serve_reset(struct wire_peer *peer)

@@ -125,10 +125,10 @@ Test(wire_not_after, connection_that_stands_too_late)
 	}
 	wire_pause_ms(50);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d/", ntohs(address.sin_port));
-	request = request_within(url, 400);
+	request = request_within(url, 1000);
 	hearer_submit(hearer, request);
 	cr_assert_eq(hearer_listen(hearer, 100), CLIENT_DUE);
-	wire_pause_ms(400);
+	wire_pause_ms(1000);
 	cr_assert_eq(hearer_listen(hearer, WIRE_PATIENCE_MS), CLIENT_FINISHED);
 	expect_stale(&hearer->response);
 	for (int i = 0; i < 3; i++) {
@@ -200,7 +200,7 @@ Test(wire_not_after, handshake_that_takes_too_long_while_we_are_stopped)
 static void serve_slowly(struct wire_peer *peer)
 {
 	while (wire_hear_request(peer)) {
-		wire_pause_ms(700);
+		wire_pause_ms(2000);
 		wire_say(peer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 	}
 }
@@ -243,7 +243,7 @@ static void serve_no_reading(struct wire_peer *peer)
 	char bytes[4096];
 	long got;
 
-	wire_pause_ms(800);
+	wire_pause_ms(1300);
 	while ((got = wire_read(peer, bytes, sizeof bytes)) > 0)
 		atomic_fetch_add(&bytes_seen, (int)got);
 }
@@ -254,12 +254,12 @@ Test(wire_not_after, body_that_is_not_out_in_time_is_not_sent_to_its_end)
 	struct http_request *request;
 
 	server = wire_server_start(serve_no_reading, NULL);
-	request = request_within(wire_url(server, "/"), 300);
+	request = request_within(wire_url(server, "/"), 800);
 	request->body = arena_alloc(&hearer->arena, SIZE);
 	request->body_length = SIZE;
 	hearer_submit(hearer, request);
 	cr_assert_eq(hearer_listen(hearer, 100), CLIENT_DUE);
-	wire_pause_ms(1000);
+	wire_pause_ms(1500);
 	cr_assert_eq(hearer_listen(hearer, WIRE_PATIENCE_MS), CLIENT_FINISHED);
 	/* the kernel may have given up before us */
 	if (hearer->response.error.kind != ERROR_UNREACHABLE)

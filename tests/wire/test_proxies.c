@@ -339,10 +339,10 @@ Test(wire_proxies, tunnel_that_stands_too_late)
 
 	server = wire_server_start(serve_late_tunnel, NULL);
 	request = request_through("https://sts.example.com/", proxy_at("http", "", server));
-	request->not_after = instant_after(hearer->client->now(hearer->client), 300);
+	request->not_after = instant_after(hearer->client->now(hearer->client), 1000);
 	hearer_submit(hearer, request);
 	cr_assert_eq(hearer_listen(hearer, 100), CLIENT_DUE);
-	wire_pause_ms(800);
+	wire_pause_ms(1300);
 	cr_assert_eq(hearer_listen(hearer, WIRE_PATIENCE_MS), CLIENT_FINISHED);
 	expect_failure(&hearer->response, ERROR_STALE, where("https://sts.example.com:443"));
 	wire_pause_ms(50);

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,8 @@ from moto.ec2.exceptions import InvalidSecurityGroupNotFoundError, InvalidSubnet
 from moto.ec2.models import ec2_backends
 from moto.ecs.exceptions import ECSException, InvalidParameterException
 from moto.ecs.models import EC2ContainerServiceBackend, Service
+
+from bed.clock import clock
 
 SUBNETS_MAX = 16
 
@@ -60,12 +61,12 @@ class Rollouts:
                 deployment["status"] = "ACTIVE"
             service.deployments.insert(0, _deployment(service))
             breaks = self.breaking.pop(service.name, "")
-            self.pending[service.arn] = _Rollout(service, time.monotonic(), breaks, before)
+            self.pending[service.arn] = _Rollout(service, clock.now(), breaks, before)
 
     def advance(self) -> None:
         """Do what is due: at half the time half of the tasks are new, at the end all, and one deployment is left."""
         with self.lock:
-            now = time.monotonic()
+            now = clock.now()
             for arn, rollout in list(self.pending.items()):
                 elapsed = now - rollout.since
                 if elapsed >= self.seconds / 2:

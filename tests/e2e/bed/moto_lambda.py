@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +20,8 @@ from moto.awslambda.responses import LambdaResponse
 from moto.core.utils import iso_8601_datetime_with_nanoseconds
 from moto.ec2.exceptions import InvalidSecurityGroupNotFoundError, InvalidSubnetIdError
 from moto.ec2.models import ec2_backends
+
+from bed.clock import clock
 
 _serial = itertools.count(1)
 _original_init = LambdaFunction.__init__
@@ -65,7 +66,7 @@ class Updates:
     def begin(self, function: LambdaFunction, before: dict[str, Any] | None) -> None:
         with self.lock:
             self.pending[function.function_arn] = _Update(
-                function, time.monotonic(), before, self.failing.pop(function.function_name, None)
+                function, clock.now(), before, self.failing.pop(function.function_name, None)
             )
             function.update_state = {"LastUpdateStatus": "InProgress"}
             function.update_state["LastUpdateStatusReason"] = "The function is being created."
@@ -79,7 +80,7 @@ class Updates:
     def advance(self) -> None:
         """Do what is due."""
         with self.lock:
-            now = time.monotonic()
+            now = clock.now()
             for arn, update in list(self.pending.items()):
                 if now - update.since >= self.seconds and update.reads >= self.reads:
                     _end(update)

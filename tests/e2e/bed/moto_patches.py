@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend, Zone
 
 from bed import moto_ecs, moto_lambda
+from bed.clock import clock
 from bed.moto_ecs import rollouts
 from bed.moto_lambda import updates
 
@@ -48,12 +48,12 @@ class Movement:
 
     def begin(self, group: FakeAutoScalingGroup) -> None:
         with self.lock:
-            self.pending[group.name] = (group, time.monotonic())
+            self.pending[group.name] = (group, clock.now())
 
     def advance(self) -> None:
         """Do what is due: at half the time instances are Terminating, at the end their replacements are InService elsewhere."""
         with self.lock:
-            now = time.monotonic()
+            now = clock.now()
             for name, (group, since) in list(self.pending.items()):
                 if now - since >= self.seconds:
                     gone, fresh = _replace(group)
@@ -106,6 +106,7 @@ def advance() -> None:
 
 
 def forget() -> None:
+    clock.release()
     for process in (movement, rollouts, updates):
         process.clear()
 
