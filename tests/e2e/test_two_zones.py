@@ -1,4 +1,4 @@
-"""Two zones of a region at once (guards.allowOtherZones), and a zone that a person recovers from elsewhere: on real parts, exact at the end."""
+"""Two zones of a region at once (guards.allowOtherZones), and a zone that is recovered elsewhere: on real parts, exact at the end."""
 
 from __future__ import annotations
 
