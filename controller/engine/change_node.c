@@ -105,8 +105,10 @@ static void out_ask(void *self, struct instant now, struct wallclock wall, struc
 	if (!node || !plan_node(item, node))
 		return;
 	item_become(item, ITEM_APPLYING, NULL);
-	if (!text_equal(item->change.incarnation, item->decision.change.incarnation))
+	if (!text_equal(item->change.incarnation, item->decision.change.incarnation)) {
 		item->taint_evicts = false;
+		item_forget_times(item);
+	}
 	if (!item->put_back)
 		keep_prior(item);
 	item_set_change(item, &item->decision.change);

@@ -7,6 +7,7 @@
 
 #include "change.h"
 #include "event.h"
+#include "pacing.h"
 #include "plan.h"
 #include "requeue.h"
 #include "state.h"
@@ -40,6 +41,10 @@ void drain_scope(const struct item *item, struct scope *out)
 	evacuation_node_scope(evacuation, out);
 	if (item->taint_evicts)
 		out->eviction = EVICTION_TAINT;
+	if (pacing_marks_drains(evacuation))
+		out->drained_since = item->begun_at;
+	if (pacing_holds_drain(item) && out->eviction == EVICTION_TAINT)
+		out->eviction = EVICTION_DRAIN; /* until its batch begins it asks no pod to leave */
 	/* The taint asks nobody. */
 	out->evict_unreplicated =
 		out->eviction == EVICTION_TAINT || plan_allows(evacuation, GUARD_UNREPLICATED, item->change.name) != NULL;
@@ -397,7 +402,7 @@ bool drain_is_due(const struct item *item)
 		return false;
 	if (only_plans(item))
 		return item->state == ITEM_PLANNED && drain_target(item->evacuation)->eviction != EVICTION_NONE;
-	if (item->drained || (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED))
+	if (item->drained || (item->state != ITEM_APPLIED && item->state != ITEM_SETTLED) || pacing_holds_drain(item))
 		return false;
 	drain_scope(item, &scope);
 	return scope.eviction != EVICTION_NONE || evacuation_targets(item->evacuation, "AutoScalingGroup");
@@ -423,6 +428,8 @@ void drain_start(struct item *item)
 	drain->expired = drain->told_expired = false;
 	drain_scope(item, &scope);
 	count(drain, scope.eviction != EVICTION_NONE && !only_plans(item), true);
+	if (!only_plans(item))
+		pacing_began(item);
 	process_start(&drain->process, engine, drain, &step_look, drain_ended);
 }
 
@@ -457,6 +464,11 @@ void drain_free(struct drain *drain)
 	inquiry_release(drain->inquiry);
 	arena_done(&drain->arena);
 	free(drain);
+}
+
+bool drain_is_over(const struct drain *drain)
+{
+	return drain && drain->expired && !drain->counts;
 }
 
 const char *drain_paused_because(const struct evacuation *evacuation, struct arena *arena)

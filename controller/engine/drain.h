@@ -9,6 +9,7 @@
  * back, and whoever begins again looks first. Its time counts from the node's annotation, so that a restart does not begin it anew.
  *
  * - Our own pods, and those of our controller, come when no other node holds anything else.
+ * - Where spec.pacing says so drains begin batch by batch (pacing.h), and our own pods are the last of their batch.
  * - With eviction None, Taint or after its time it only looks: pods that go by themselves, or by the taint, are seen.
  * - While capacity keeps coming back to the zone (three new nodes since the evacuation began) nothing is evicted: each pod would move to a node that is
  *   emptied next.
@@ -35,6 +36,9 @@ void drain_free(struct drain *drain);
 
 /* Why an eviction on this node needs a person; NULL = none does. NULL is fine. */
 const char *drain_refusal(const struct drain *drain);
+
+/* Its time is over, and what is left is not waited for. NULL: it was not begun. */
+bool drain_is_over(const struct drain *drain);
 
 /* The node is out and nobody waits for a pod of it any more, or nobody asked for that. */
 void drain_judge_state(struct item *item, const char *why);

@@ -5,6 +5,7 @@
 #include "actuators/registry.h"
 #include "drain.h"
 #include "observe.h"
+#include "pacing.h"
 #include "plan.h"
 #include "stall.h"
 #include "state.h"
@@ -33,6 +34,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	evacuation->engine = engine;
 	arena_init(&evacuation->object_arena, "object", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->status_arena, "status", OBJECT_ARENA_MAX);
+	arena_init(&evacuation->told_arena, "told", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration.arena, "registration", OBJECT_ARENA_MAX);
 	items_init(&evacuation->items);
 	volumes_init(&evacuation->volumes);
@@ -56,6 +58,7 @@ void evacuation_free(struct evacuation *evacuation)
 	volumes_done(evacuation);
 	facts_release(evacuation->facts);
 	arena_done(&evacuation->registration.arena);
+	arena_done(&evacuation->told_arena);
 	arena_done(&evacuation->status_arena);
 	arena_done(&evacuation->object_arena);
 	free(evacuation);
@@ -88,6 +91,8 @@ static void take_over_status(struct evacuation *evacuation)
 	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "",
 	                &evacuation->started_at);
 	evacuation->share_judged = evacuation->manifest.finalizer;
+	if (evacuation->manifest.finalizer && evacuation->manifest.batch_percent < 100)
+		evacuation->told = json_copy(&evacuation->told_arena, status);
 	/* Of what is deleted, nothing is left once it is restored. */
 	evacuation->expired = !evacuation->manifest.deleting && !evacuation->manifest.finalizer &&
 	                      text_equal(json_get_string(status, "phase"), phase_name(PHASE_RESTORED));
@@ -127,6 +132,8 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 			drain_look_now(item->drain);
 		evacuation->observe_due = (struct instant){0};
 		evacuation->nodes_due = true;
+		for (size_t lane = 0; lane < LANES_MAX; lane++)
+			evacuation->items.lanes[lane].paced.judged = false;
 	}
 	evacuation_touch(evacuation);
 }
@@ -134,6 +141,7 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 void evacuation_begin_anew(struct evacuation *evacuation)
 {
 	evacuation->restoring = false;
+	pacing_turn_round(evacuation);
 	evacuation->verified = false;
 	registration_begin_anew(evacuation);
 	evacuation->observed_for_restore = false;
@@ -297,6 +305,7 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 	due = registration_due(evacuation, due);
 	if (expires.us && !evacuation->expired)
 		due = instant_earlier(due, instant_after(now, (expires.us - engine_wall(evacuation->engine).us) / 1000 + 1));
+	due = pacing_due(evacuation, due);
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
 		if (evacuation->items.lanes[lane].considered.first &&
 		    !instant_reached(evacuation->items.lanes[lane].begin_due, now))

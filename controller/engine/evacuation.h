@@ -28,6 +28,9 @@ struct evacuation {
 	bool valid; /* the manifest could be read */
 	const char *invalid_because;
 
+	struct arena told_arena;
+	const struct json *told; /* the status of an earlier process, where changes are paced; NULL = there was none */
+
 	struct place *place;
 	struct facts *facts; /* of the last complete observation; NULL before */
 	struct observation *observation;

@@ -4,6 +4,7 @@
 #include "drain.h"
 #include "evacuation.h"
 #include "nodes/eks_node.h"
+#include "pacing.h"
 #include "plan.h"
 #include "state.h"
 
@@ -51,9 +52,10 @@ static bool services_wait(const struct item *item)
 	const struct evacuation *evacuation = item->evacuation;
 	const struct items *items = &evacuation->items;
 	size_t services = item_lane_of(&ecs_service);
+	int64_t patience_ms = GATE_SERVICES_MS + pacing_extends_ms(evacuation, services, GATE_SERVICES_MS);
 
 	if (!item->carries_ecs || !evacuation->started_at.us ||
-	    wallclock_after_ms(evacuation->started_at, GATE_SERVICES_MS).us <= engine_wall(evacuation->engine).us)
+	    wallclock_after_ms(evacuation->started_at, patience_ms).us <= engine_wall(evacuation->engine).us)
 		return false;
 	return items->lanes[services].running + items->states[services][ITEM_PLANNED] +
 	           items->states[services][ITEM_WAITING] >

@@ -3,7 +3,8 @@
  *
  * - A group that carries this cluster's nodes waits until no node of it in the zone holds a pod that a drain would wait for: without the subnet Auto
  *   Scaling ends the instances, and asks no PodDisruptionBudget. By instance: whatever tags say, it is the instances that are nodes.
- * - A group that is capacity of an ECS cluster waits for the evacuation's services, a quarter of an hour at most: which cluster it serves it does not say.
+ * - A group that is capacity of an ECS cluster waits for the evacuation's services, a quarter of an hour at most (for each of their batches): which
+ *   cluster it serves it does not say.
  */
 #ifndef ENGINE_GATE_H
 #define ENGINE_GATE_H

@@ -83,6 +83,7 @@ static void line_append(struct item_line *line, struct item *item)
 void item_consider(struct item *item)
 {
 	item->evacuation->engine->moved = true;
+	items_of(item)->lanes[item->lane].paced.judged = false;
 	if (item->considered)
 		return;
 	item->considered = true;
@@ -295,6 +296,12 @@ void item_set_carried(struct item *item, const struct resource *resource)
 	item->carried = string_list_copy(&resource->instances, &item->carried_arena);
 }
 
+void item_forget_times(struct item *item)
+{
+	item->begun_at = item->rested_at = item->failed_at = (struct wallclock){0};
+	item->begun_before = false;
+}
+
 void item_set_newcomer(struct item *item, bool newcomer)
 {
 	if (item->newcomer == newcomer)
@@ -417,6 +424,7 @@ void items_sweep(struct items *items)
 		}
 		*link = item->next;
 		unhash(items, item);
+		items->lanes[item->lane].paced.judged = false;
 		items->states[item->lane][item->state]--;
 		items->count--;
 		item_free(item);

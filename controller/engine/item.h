@@ -4,6 +4,7 @@
 #ifndef ENGINE_ITEM_H
 #define ENGINE_ITEM_H
 
+#include "batch.h"
 #include "facts.h"
 #include "process.h"
 
@@ -71,6 +72,12 @@ struct item {
 	bool carries_ecs;           /* a group: they are capacity of an ECS cluster */
 	bool newcomer;              /* a node made after the evacuation began */
 
+	/* Which batch it is of (pacing.h), in the direction that the evacuation has. */
+	struct wallclock begun_at;  /* its change, a node's drain; 0 = it was not begun */
+	struct wallclock rested_at; /* 0 = not yet */
+	struct wallclock failed_at; /* first, and not mended since; 0 = it did not */
+	bool begun_before;          /* by an earlier process: a node's drain, says its annotation */
+
 	struct drain *drain;       /* a node that is out; NULL = not begun */
 	struct instant tainted_at; /* a node, by this process; 0 = before it */
 	bool drained;              /* a look at its pods found nothing that a drain waits for */
@@ -112,7 +119,19 @@ struct item_line {
 #define LANES_MAX 9
 #define LANE_NODES 0
 
+/* Where the batches of a kind are (pacing.h). */
+struct paced {
+	bool judged; /* as below, until something of the lane changes or the next batch's time has come */
+	struct batch batch;
+	size_t waiting;               /* changes that are still to be begun */
+	size_t working;               /* that have not come to rest */
+	size_t told;                  /* put back by an earlier process, which the journal does not know any more */
+	struct wallclock told_rested; /* the last of them */
+	char reason[160];             /* why the next ones wait */
+};
+
 struct lane {
+	struct paced paced;
 	struct item_line considered; /* state, record or process has changed: may something be begun on them? */
 	struct item_line later;      /* considered, but it may not be begun yet */
 	size_t changing;             /* between their read and the answer of their update */
@@ -196,6 +215,9 @@ void item_set_carried(struct item *item, const struct resource *resource);
 
 /* The footnote; NULL = none. Cut to its field. */
 void item_set_remark(struct item *item, const char *remark);
+
+/* It was not begun, as far as batches go. */
+void item_forget_times(struct item *item);
 
 /* A node in the zone that was made after the evacuation began. */
 void item_set_newcomer(struct item *item, bool newcomer);

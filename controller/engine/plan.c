@@ -7,6 +7,7 @@
 #include "drain.h"
 #include "guard.h"
 #include "nodes/eks_node.h"
+#include "pacing.h"
 #include "state.h"
 
 void plan_note_allowed(struct change *change, enum guard guard, const char *reason, struct arena *arena)
@@ -113,6 +114,13 @@ static void take_tainted(struct item *item)
 		item_consider(item);
 }
 
+/* It is out as wanted; its record is to be written, joined or finished. */
+static void take_out(struct item *item)
+{
+	pacing_take_out(item);
+	item_become(item, ITEM_PLANNED, NULL);
+}
+
 static void take_decision(struct item *item, const struct decision *decision, const struct record *record)
 {
 	item->guard = decision->guard;
@@ -124,7 +132,7 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		if (item_is_node(item))
 			take_tainted(item);
 		else if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held)
-			item_become(item, ITEM_PLANNED, NULL);
+			take_out(item);
 		else if (item->state != ITEM_APPLIED)
 			item_become(item, ITEM_SETTLED, NULL);
 		break;
@@ -133,6 +141,8 @@ static void take_decision(struct item *item, const struct decision *decision, co
 		if (item->state != ITEM_RIVAL && item->state != ITEM_FAILED && item->state != ITEM_PLANNED &&
 		    item->state != ITEM_WAITING)
 			item_become(item, ITEM_PLANNED, NULL);
+		if (item->state == ITEM_PLANNED && (!record || record_is_done(record)))
+			pacing_take_undone(item);
 		if (decision->reason)
 			item_set_remark(item, decision->reason);
 		item_consider(item);
@@ -212,6 +222,7 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 	if (process_running(&item->process) || knows_more(item))
 		return;
 	item_set_record(item, record);
+	pacing_take_record(item);
 	item_set_carried(item, resource);
 	item->excluded = false;
 	take_decision(item, &decision, record);
@@ -282,6 +293,7 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 		return; /* the node says more than its copy */
 	item = items_add(&evacuation->items, evacuation, actuator, &change);
 	item_set_record(item, record);
+	pacing_take_record(item);
 	if (evacuation->restoring)
 		item_become(item, ITEM_RESTORING, NULL);
 	else
@@ -377,7 +389,17 @@ static void adopt(struct item *item, const struct scope *scope, const struct res
 		return;
 	drain_stop(item->drain);
 	item->drained = false;
+	item_forget_times(item);
 	item_set_change(item, &carried);
+}
+
+/* An earlier process began to drain it. */
+static void take_drain_since(struct item *item, const struct scope *scope, const struct resource *node)
+{
+	if (item->begun_at.us || !pacing_marks_drains(item->evacuation))
+		return;
+	item->begun_at = eks_node_drained_since(scope, node);
+	item->begun_before = item->begun_at.us != 0;
 }
 
 static void take_node(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,
@@ -423,6 +445,7 @@ static void take_node(struct evacuation *evacuation, const struct scope *scope, 
 		adopt(item, scope, node, arena);
 	item = item_of(evacuation, &eks_node, node, &decision);
 	item->excluded = false;
+	take_drain_since(item, scope, node);
 	item_set_newcomer(item, evacuation->started_at.us && eks_node_created_at(node).us > evacuation->started_at.us);
 	take_decision(item, &decision, NULL);
 }

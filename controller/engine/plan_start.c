@@ -3,6 +3,7 @@
 #include "drain.h"
 #include "gate.h"
 #include "nodes/eks_node.h"
+#include "pacing.h"
 #include "plan.h"
 #include "state.h"
 
@@ -50,6 +51,12 @@ static void start_changing(struct item *item, enum direction direction, const st
 	item_set_changing(item, true);
 }
 
+static void start_paced(struct item *item, enum direction direction, const struct step *first)
+{
+	pacing_began(item);
+	start_changing(item, direction, first);
+}
+
 /*
  * A node that is cordoned already and does not say by whom: the journal's copy may know that it was us, so the first look into the journal is waited
  * for, for a moment and only while AWS answers. Nothing new lands on a cordoned node meanwhile.
@@ -72,6 +79,7 @@ static void forget_drain(struct item *item)
 	drain_stop(item->drain);
 	item->drained = false;
 	item->taint_evicts = false;
+	item_forget_times(item);
 }
 
 static void start_node(struct item *item, bool copies)
@@ -116,8 +124,8 @@ static bool start_aws(struct item *item)
 		return false;
 	else if (plan_waits(item))
 		item_consider_later(item);
-	else
-		start_changing(item, DIRECTION_OUT, change_evacuate_first);
+	else if (pacing_admits(item))
+		start_paced(item, DIRECTION_OUT, change_evacuate_first);
 	return process_running(&item->process);
 }
 
@@ -186,6 +194,7 @@ void plan_start(struct evacuation *evacuation)
 	struct item *item;
 
 	items_consider_retries(items, engine_now(evacuation->engine));
+	pacing_turn(evacuation);
 	while ((item = lane_next_considered(nodes)) != NULL) {
 		if (item->copying && (item->excluded || wants_out(item)))
 			process_abort(&item->process); /* nodes do not wait for the journal; a copy that lands is found again */
@@ -256,7 +265,9 @@ static bool start_restore(struct item *item)
 		            "its ARN is of another account or region than these credentials: it is left alone");
 		return false;
 	}
-	start_changing(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
+	if (!pacing_admits(item))
+		return false;
+	start_paced(item, DIRECTION_BACK, item->has_record ? change_restore_first : change_restore_lost_first);
 	return true;
 }
 
@@ -271,7 +282,8 @@ void plan_start_restores(struct evacuation *evacuation, bool aws)
 	while ((item = lane_next_considered(&items->lanes[LANE_NODES])) != NULL)
 		if (!process_running(&item->process))
 			start_node_restore(evacuation, &scope, item, aws);
-	for (size_t lane = 0; lane < LANES_MAX; lane++) /* nothing waits for anything on the way back */
+	pacing_turn(evacuation);
+	for (size_t lane = 0; lane < LANES_MAX; lane++) /* on the way back nothing waits for anything but its batch */
 		lane_take_later(&items->lanes[lane]);
 	if (aws)
 		start_lanes(evacuation, start_restore);

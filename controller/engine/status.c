@@ -4,6 +4,7 @@
 
 #include "event.h"
 #include "kube/objects.h"
+#include "pacing.h"
 #include "state.h"
 
 #define STATUS_EVERY_MS 1000
@@ -107,8 +108,9 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 	case PHASE_OBSERVING:
 		return "what there is is being read";
 	case PHASE_APPLYING:
-		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused so far",
-		                    tally.open + tally.changed, evacuation->manifest.zone_id, tally.refused);
+		return arena_printf(arena, "taking %zu resources out of zone %s, %zu refused so far%s",
+		                    tally.open + tally.changed, evacuation->manifest.zone_id, tally.refused,
+		                    pacing_note(evacuation, arena));
 	case PHASE_HOLDING:
 		if (tally.found == 0)
 			return NOTHING_SENTENCE;
@@ -119,9 +121,9 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 	case PHASE_PLANNED:
 		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
 	case PHASE_RESTORING:
-		return arena_printf(arena, "%sputting zone %s back",
+		return arena_printf(arena, "%sputting zone %s back%s",
 		                    evacuation->expired ? "its time is over (spec.expiresAfterSeconds): " : "",
-		                    evacuation->manifest.zone_id);
+		                    evacuation->manifest.zone_id, pacing_note(evacuation, arena));
 	case PHASE_RESTORED:
 		return arena_printf(
 			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "observe.h"
+#include "pacing.h"
 #include "plan.h"
 #include "requeue.h"
 #include "stall.h"
@@ -81,6 +82,8 @@ static void observed(struct evacuation *evacuation, struct facts *facts, const s
 		evacuation->observe_due = now;
 	evacuation->observed_for_restore = evacuation->restoring;
 	evacuation->nodes_due = true; /* the zone's name may be new */
+	if (evacuation->restoring && evacuation->facts_serial == 1)
+		pacing_take_told(evacuation);
 	if (evacuation->restoring)
 		plan_take_records(evacuation);
 	else

@@ -1,5 +1,6 @@
 #include "admit.h"
 #include "drain.h"
+#include "pacing.h"
 #include "plan.h"
 #include "remark.h"
 #include "stall.h"
@@ -12,7 +13,7 @@ static bool all_at_rest(const struct evacuation *evacuation)
 	const struct items *items = &evacuation->items;
 
 	return items->running == items->aside && items->draining == 0 && items_in_state(items, ITEM_PLANNED) == 0 &&
-	       items_in_state(items, ITEM_WAITING) == 0;
+	       items_in_state(items, ITEM_WAITING) == 0 && !pacing_waits_with_drains(evacuation);
 }
 
 static void started(struct evacuation *evacuation)
@@ -126,7 +127,7 @@ static void tell_waiting_groups(struct evacuation *evacuation, struct arena *are
 	size_t waiting = 0;
 
 	if (items_in_state(items, ITEM_WAITING) == 0 || items->running > items->aside || items->draining > 0 ||
-	    items_in_state(items, ITEM_PLANNED) > 0)
+	    items_in_state(items, ITEM_PLANNED) > 0 || pacing_waits_with_drains(evacuation))
 		return;
 	for (const struct item *item = items->first; item; item = item->next)
 		if (item->state == ITEM_WAITING && item->guard == GUARD_NODES_NOT_DRAINED) {
@@ -201,6 +202,7 @@ static void begin_after_recovery(struct evacuation *evacuation)
 		if (!item_is_node(item)) {
 			item_set_record(item, NULL);
 			item_set_held(item, false);
+			item_forget_times(item);
 			item_become(item, ITEM_PLANNED, NULL);
 		}
 	evacuation->observe_due = (struct instant){0};

@@ -1,6 +1,7 @@
 #include "admit.h"
 #include "drain.h"
 #include "observe.h"
+#include "pacing.h"
 #include "plan.h"
 #include "remark.h"
 #include "stall.h"
@@ -27,6 +28,7 @@ static void turn_round(struct evacuation *evacuation)
 	evacuation->observe_due = (struct instant){0};
 	observation_cancel(evacuation->observation);
 	evacuation->observation = NULL;
+	pacing_turn_round(evacuation);
 	for (struct item *item = evacuation->items.first; item; item = item->next) {
 		drain_stop(item->drain);
 		item_stop_remark(item);

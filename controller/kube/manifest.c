@@ -14,6 +14,7 @@
 #define TAG_KEY_MAX (253 + 1 + 63)
 #define REGION_MAX 32
 #define IN_FLIGHT_MAX 256
+#define BATCH_INTERVAL_MAX_S 86400
 #define IN_FLIGHT_DEFAULT 16
 #define DRAIN_TIMEOUT_MAX_S 86400
 #define EXPIRY_MAX_S 2592000
@@ -358,14 +359,18 @@ static bool read_targets(const struct place *place, const struct json *spec, str
 
 static bool read_pacing(const struct place *place, const struct json *spec, struct manifest *out)
 {
-	static const char *const known[] = {"maxInFlight", NULL};
+	static const char *const known[] = {"maxInFlight", "batchPercent", "batchIntervalSeconds", NULL};
 	const struct json *pacing = member(spec, "pacing");
 
 	if (pacing == NULL)
 		return true;
 	return check_object(place, "spec.pacing", pacing, known) &&
 	       read_whole_number(place, "spec.pacing.maxInFlight", member(pacing, "maxInFlight"), 1, IN_FLIGHT_MAX,
-	                         &out->max_in_flight);
+	                         &out->max_in_flight) &&
+	       read_whole_number(place, "spec.pacing.batchPercent", member(pacing, "batchPercent"), 1, 100,
+	                         &out->batch_percent) &&
+	       read_whole_number(place, "spec.pacing.batchIntervalSeconds", member(pacing, "batchIntervalSeconds"), 0,
+	                         BATCH_INTERVAL_MAX_S, &out->batch_interval_s);
 }
 
 static const char *overridable_guards(struct arena *arena)
@@ -483,8 +488,10 @@ bool manifest_read(struct arena *arena, const struct json *object, struct manife
 {
 	const struct place place = {arena, error};
 
-	*out = (struct manifest){
-		.max_in_flight = IN_FLIGHT_DEFAULT, .min_remaining_zones = 1, .max_nodes_percent = NODES_PERCENT_DEFAULT};
+	*out = (struct manifest){.max_in_flight = IN_FLIGHT_DEFAULT,
+	                         .batch_percent = 100,
+	                         .min_remaining_zones = 1,
+	                         .max_nodes_percent = NODES_PERCENT_DEFAULT};
 	if (json_type(object) != JSON_OBJECT)
 		return error_set(error, ERROR_INPUT, "it is not a " KIND ": an object is expected");
 	read_metadata(object, out);

@@ -37,7 +37,7 @@ static void node_plan(const struct scope *scope, const struct resource *resource
 				arena,
 				"the node is held by another owner (%s); recover it there, or remove its annotation " EKS_NODE_ANNOTATION,
 				mark->owner));
-	} else if (!node_is_marked(scope, resource) || !node_is_tainted(scope, resource)) {
+	} else if (!node_mark_is_whole(scope, resource) || !node_is_tainted(scope, resource)) {
 		out->verdict = VERDICT_CHANGE;
 		out->change = change_of(resource, node_is_marked(scope, resource) ? mark : &fresh, arena);
 	}

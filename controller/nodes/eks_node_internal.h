@@ -16,7 +16,8 @@ struct node_mark {
 	const char *uid;
 	const char *node;
 	bool prior_unschedulable;
-	const char *at; /* NULL = it does not say */
+	const char *at;    /* NULL = it does not say */
+	const char *drain; /* since when it is drained, in a batch; NULL = it does not say */
 };
 
 struct node_facts {
@@ -45,6 +46,9 @@ bool node_has_taint(const struct scope *scope, const struct resource *resource);
 
 /* All that the scope's eviction wants. */
 bool node_is_tainted(const struct scope *scope, const struct resource *resource);
+
+/* Its annotation says all that the scope wants written there. */
+bool node_mark_is_whole(const struct scope *scope, const struct resource *resource);
 
 /* What is to be written on a node that is not marked. */
 struct node_mark node_mark_new(const struct scope *scope, const struct resource *resource);

@@ -60,6 +60,7 @@ struct json *node_mark_json(struct arena *arena, const struct node_mark *mark)
 	json_set_string(json, "node", mark->node);
 	json_set_bool(json, "priorUnschedulable", mark->prior_unschedulable);
 	json_set_string(json, "at", mark->at);
+	json_set_string(json, "drain", mark->drain);
 	return json;
 }
 
@@ -127,6 +128,12 @@ static void test_annotation(const struct resource *resource, struct arena *arena
 	test(ops, arena, annotation_path(arena), json_new_string(arena, node_facts_of(resource)->mark.text));
 }
 
+static void write_mark(const struct node_mark *mark, struct arena *arena, struct json *ops)
+{
+	kube_patch_op(ops, arena, "add", annotation_path(arena),
+	              json_new_string(arena, json_print(node_mark_json(arena, mark), arena)));
+}
+
 static void put_annotation(const struct scope *scope, const struct change *change, const struct resource *resource,
                            struct arena *arena, struct json *ops)
 {
@@ -136,14 +143,24 @@ static void put_annotation(const struct scope *scope, const struct change *chang
 	mark.prior_unschedulable = json_bool(json_get(change->detail, "priorUnschedulable"), mark.prior_unschedulable);
 	if (scope->now.us != 0)
 		mark.at = wallclock_rfc3339(scope->now, arena);
+	if (scope->drained_since.us != 0)
+		mark.drain = wallclock_rfc3339(scope->drained_since, arena);
 	if (node_facts_of(resource)->has_annotations) {
 		test_annotation(resource, arena, ops);
 	} else {
 		test(ops, arena, PATH_ANNOTATIONS, NULL);
 		kube_patch_op(ops, arena, "add", PATH_ANNOTATIONS, json_new_object(arena));
 	}
-	kube_patch_op(ops, arena, "add", annotation_path(arena),
-	              json_new_string(arena, json_print(node_mark_json(arena, &mark), arena)));
+	write_mark(&mark, arena, ops);
+}
+
+/* Marked before: only since when it is drained is added. */
+static void put_drain(const struct scope *scope, const struct resource *resource, struct arena *arena, struct json *ops)
+{
+	struct node_mark mark = node_facts_of(resource)->mark;
+
+	mark.drain = wallclock_rfc3339(scope->drained_since, arena);
+	write_mark(&mark, arena, ops);
 }
 
 static void cordon(const struct resource *resource, struct arena *arena, struct json *ops)
@@ -158,6 +175,8 @@ static void take_out(const struct scope *scope, const struct change *change, con
 {
 	if (node_is_marked(scope, resource)) {
 		test_annotation(resource, arena, ops);
+		if (!node_mark_is_whole(scope, resource))
+			put_drain(scope, resource, arena, ops);
 	} else {
 		put_annotation(scope, change, resource, arena, ops);
 		/* Once: who uncordons it later means it. */

@@ -35,6 +35,7 @@ static struct node_mark read_mark(struct arena *arena, const char *text)
 	mark.node = arena_string(arena, json_get_string(json, "node"));
 	mark.prior_unschedulable = json_bool(json_get(json, "priorUnschedulable"), false);
 	mark.at = arena_string(arena, json_get_string(json, "at"));
+	mark.drain = arena_string(arena, json_get_string(json, "drain"));
 	/* Those of earlier versions do not say when. */
 	mark.readable = mark.zone != NULL && mark.owner != NULL && mark.uid != NULL && mark.node != NULL &&
 	                json_type(json_get(json, "priorUnschedulable")) == JSON_BOOL;
@@ -252,4 +253,19 @@ struct wallclock eks_node_marked_at(const struct scope *scope, const struct reso
 	if (node_is_marked(scope, resource))
 		wallclock_parse(node_facts_of(resource)->mark.at, &at);
 	return at;
+}
+
+struct wallclock eks_node_drained_since(const struct scope *scope, const struct resource *resource)
+{
+	struct wallclock since = {0};
+
+	if (node_is_marked(scope, resource) && node_facts_of(resource)->mark.drain != NULL)
+		wallclock_parse(node_facts_of(resource)->mark.drain, &since);
+	return since;
+}
+
+bool node_mark_is_whole(const struct scope *scope, const struct resource *resource)
+{
+	return node_is_marked(scope, resource) &&
+	       (scope->drained_since.us == 0 || node_facts_of(resource)->mark.drain != NULL);
 }

@@ -71,7 +71,7 @@ def test_every_field_is_described_and_bounded(installed: ControlPlane) -> None:
 def test_defaults_are_filled_in(kube: Kube) -> None:
     made = kube.evacuate("a", zoneId="use1-az1", targets=[NODES])
     assert made["spec"]["mode"] == "Evacuate"
-    assert made["spec"]["pacing"] == {"maxInFlight": 16}
+    assert made["spec"]["pacing"] == {"maxInFlight": 16, "batchPercent": 100, "batchIntervalSeconds": 0}
 
 
 def test_columns(installed: ControlPlane, kube: Kube) -> None:
@@ -273,11 +273,26 @@ def test_selectors_have_bounds(kube: Kube, selector: dict) -> None:
     refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=selecting(selector)), "selector")
 
 
-@pytest.mark.parametrize("count", [0, -1, 257])
-def test_pacing_has_bounds(kube: Kube, count: int) -> None:
-    refused(
-        lambda: kube.evacuate("a", zoneId="use1-az1", targets=[NODES], pacing={"maxInFlight": count}), "maxInFlight"
-    )
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("maxInFlight", 0),
+        ("maxInFlight", -1),
+        ("maxInFlight", 257),
+        ("batchPercent", 0),
+        ("batchPercent", 101),
+        ("batchPercent", "50%"),
+        ("batchIntervalSeconds", -1),
+        ("batchIntervalSeconds", 86401),
+    ],
+)
+def test_pacing_has_bounds(kube: Kube, field: str, value: object) -> None:
+    refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=[NODES], pacing={field: value}), field)
+
+
+def test_pacing_can_be_edited(kube: Kube) -> None:
+    kube.evacuate("a", zoneId="use1-az1", targets=[NODES], pacing={"batchPercent": 10, "batchIntervalSeconds": 86400})
+    patch(kube, {"pacing": {"batchPercent": 100, "batchIntervalSeconds": 0}})
 
 
 @pytest.mark.parametrize("seconds", [-1, 2592001, "60"])

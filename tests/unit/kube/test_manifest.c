@@ -48,6 +48,8 @@ Test(manifest, the_least_is_enough)
 	cr_assert_null(manifest.uid);
 	cr_assert_eq(manifest.mode, MODE_EVACUATE);
 	cr_assert_eq(manifest.max_in_flight, 16);
+	cr_assert_eq(manifest.batch_percent, 100);
+	cr_assert_eq(manifest.batch_interval_s, 0);
 	cr_assert_eq(manifest.min_remaining_zones, 1);
 	cr_assert_eq(manifest.max_nodes_percent, 50);
 	cr_assert_not(manifest.allow_other_zones);
@@ -77,7 +79,7 @@ Test(manifest, everything_is_read)
 	                    "  zoneId: apne1-az4\n"
 	                    "  region: ap-northeast-1\n"
 	                    "  mode: Plan\n"
-	                    "  pacing: {maxInFlight: 256}\n"
+	                    "  pacing: {maxInFlight: 256, batchPercent: 1, batchIntervalSeconds: 86400}\n"
 	                    "  expiresAfterSeconds: 2592000\n"
 	                    "  targets:\n"
 	                    "  - kind: EksNode\n"
@@ -99,6 +101,8 @@ Test(manifest, everything_is_read)
 	cr_assert_str_eq(manifest.region, "ap-northeast-1");
 	cr_assert_eq(manifest.mode, MODE_PLAN);
 	cr_assert_eq(manifest.max_in_flight, 256);
+	cr_assert_eq(manifest.batch_percent, 1);
+	cr_assert_eq(manifest.batch_interval_s, 86400);
 	cr_assert_eq(manifest.target_count, 2);
 	cr_assert_eq(manifest.targets[0].selector.exclude_names.count, 1);
 	cr_assert_not(selector->all);
@@ -164,7 +168,7 @@ Test(manifest, bad_specs_are_named_by_their_place)
 	     "onDrainTimeout"},
 		{"zoneId: use1-az1, planHash: x, " GOOD_TARGET,
 	     "spec.planHash: no such field here; allowed are zoneId, region, mode, targets, pacing, guards"},
-		{"zoneId: use1-az1, pacing: {batchPercent: 5}, " GOOD_TARGET, "spec.pacing.batchPercent: no such field"},
+		{"zoneId: use1-az1, pacing: {batch: 5}, " GOOD_TARGET, "spec.pacing.batch: no such field"},
 		{"zoneId: use1-az1, guards: {minRemainingZones: 0}, " GOOD_TARGET,
 	     "spec.guards.minRemainingZones: must be a whole number from 1 to 16"},
 		{"zoneId: use1-az1, guards: {allowOtherZones: 'yes'}, " GOOD_TARGET,
@@ -180,6 +184,12 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, pacing: {maxInFlight: 257}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
 		{"zoneId: use1-az1, pacing: {maxInFlight: 1.5}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
 		{"zoneId: use1-az1, pacing: {maxInFlight: '8'}, " GOOD_TARGET, "spec.pacing.maxInFlight"},
+		{"zoneId: use1-az1, pacing: {batchPercent: 0}, " GOOD_TARGET,
+	     "spec.pacing.batchPercent: must be a whole number from 1 to 100"},
+		{"zoneId: use1-az1, pacing: {batchPercent: 101}, " GOOD_TARGET, "spec.pacing.batchPercent"},
+		{"zoneId: use1-az1, pacing: {batchIntervalSeconds: -1}, " GOOD_TARGET,
+	     "spec.pacing.batchIntervalSeconds: must be a whole number from 0 to 86400"},
+		{"zoneId: use1-az1, pacing: {batchIntervalSeconds: 86401}, " GOOD_TARGET, "spec.pacing.batchIntervalSeconds"},
 		{"zoneId: use1-az1, pacing: 8, " GOOD_TARGET, "spec.pacing: must be an object"},
 	};
 
@@ -296,8 +306,9 @@ Test(manifest, bad_allowances_are_named_by_their_place)
 	refused(ALLOW("{guard: Unreplicated, reason: x, matchNames: a}"), "allow[0].matchNames: must be a list");
 	refused(ALLOW("Unreplicated"), "spec.guards.allow[0]: must be an object");
 	refused("zoneId: use1-az1, guards: {allow: {}}, " GOOD_TARGET, "spec.guards.allow: must be a list");
-	refused("zoneId: use1-az1, guards: {maxPodsPercent: 5}, " GOOD_TARGET,
-	        "spec.guards.maxPodsPercent: no such field here; allowed are minRemainingZones, maxNodesPercent, allowOtherZones, allow");
+	refused(
+		"zoneId: use1-az1, guards: {maxPodsPercent: 5}, " GOOD_TARGET,
+		"spec.guards.maxPodsPercent: no such field here; allowed are minRemainingZones, maxNodesPercent, allowOtherZones, allow");
 	refused("zoneId: use1-az1, guards: [], " GOOD_TARGET, "spec.guards: must be an object");
 }
 

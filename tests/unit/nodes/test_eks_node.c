@@ -410,6 +410,26 @@ Test(eks_node, annotation_without_a_time_is_one_as_well)
 	cr_assert_eq(eks_node_marked_at(&scope, &node).us, 0, "another zone's time is not this one's");
 }
 
+#define MARK_DRAIN(drain)                                                                                                        \
+	"{\\\"zone\\\":\\\"use1-az1\\\",\\\"owner\\\":\\\"cluster-1\\\",\\\"evacuation\\\":\\\"out\\\",\\\"uid\\\":\\\"ev-1\\\","    \
+	"\\\"node\\\":\\\"n-1\\\",\\\"priorUnschedulable\\\":false,\\\"at\\\":\\\"2026-01-01T00:00:00Z\\\",\\\"drain\\\":\\\"" drain \
+	"\\\"}"
+
+Test(eks_node, the_beginning_of_a_paced_drain_is_added_to_the_annotation)
+{
+	read_in_zone(MARKED(MARK_AT("2026-01-01T00:00:00Z")), "\"taints\":[" OURS "],");
+	cr_assert_eq(plan(), VERDICT_NOTHING);
+	cr_assert_eq(eks_node_drained_since(&scope, &node).us, 0);
+	cr_assert(wallclock_parse("2026-01-02T03:14:05Z", &scope.drained_since));
+	cr_assert_str_eq(patch_out(), PATCH_UID TEST_ANNOTATION("\"" MARK_AT("2026-01-01T00:00:00Z") "\"")
+	                                  ADD_ANNOTATION(MARK_DRAIN("2026-01-02T03:14:05Z")) "]");
+	read_in_zone(MARKED(MARK_DRAIN("2026-01-02T03:04:05Z")), "\"taints\":[" OURS "],");
+	cr_assert_eq(plan(), VERDICT_NOTHING, "what stands there stays");
+	cr_assert_str_eq(wallclock_rfc3339(eks_node_drained_since(&scope, &node), &arena), "2026-01-02T03:04:05Z");
+	scope.zone_id = "use1-az2";
+	cr_assert_eq(eks_node_drained_since(&scope, &node).us, 0);
+}
+
 Test(eks_node, taint_mode_wants_both_effects)
 {
 	scope.eviction = EVICTION_TAINT;

@@ -62,6 +62,8 @@ struct scope {
 	struct subnets subnets;
 	size_t zone_count; /* zones of the region that have subnets */
 	enum eviction eviction;
+	struct wallclock
+		drained_since;       /* to be written on the node, where its drain is one of a batch; 0 = not to be written */
 	bool evict_unreplicated; /* pods without a controller are evicted, too: nobody brings them back */
 	/* EC2 instances that are nodes of this cluster, sorted (strcmp). Empty when there is no cluster to ask. */
 	struct string_list node_instances;

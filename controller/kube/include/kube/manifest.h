@@ -47,6 +47,8 @@ struct manifest {
 	struct manifest_target targets[MANIFEST_TARGETS_MAX];
 	size_t target_count;
 	int64_t max_in_flight;       /* pacing.maxInFlight, default 16 */
+	int64_t batch_percent;       /* pacing.batchPercent, 1..100, default 100: of a kind's changes, at a time */
+	int64_t batch_interval_s;    /* pacing.batchIntervalSeconds, default 0: from the rest of one batch to the next */
 	int64_t expires_after_s;     /* counted from the first change; 0 = it holds until it is deleted */
 	int64_t min_remaining_zones; /* guards.minRemainingZones, default 1 */
 	int64_t max_nodes_percent;   /* guards.maxNodesPercent, default 50 */

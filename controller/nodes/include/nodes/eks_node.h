@@ -7,6 +7,7 @@
  *         annotation zonevac.dev/evacuated =
  *         {"zone":"use1-az1","owner":"<uid of kube-system>","evacuation":"use1-az1","uid":"<of the object>",
  *          "node":"<uid of the node>","priorUnschedulable":false,"at":"2026-01-02T03:04:05Z"}
+ *         and, once the drain of a node begins that waits for its batch, "drain":"2026-01-02T03:14:05Z"
  *   back: our taints and annotation off; unschedulable off only if priorUnschedulable is false.
  * Foreign taints survive verbatim. A node registered again under the same name (another UID) is a new node. A NoExecute
  * taint of ours stays until recovery, also when the eviction changes. Annotations of earlier versions have no "at".
@@ -49,6 +50,9 @@ struct wallclock eks_node_created_at(const struct resource *resource);
 
 /* When our annotation was written, 0 = it carries none: from then on its drain's time counts, also for a process that begins later. */
 struct wallclock eks_node_marked_at(const struct scope *scope, const struct resource *resource);
+
+/* Since when it is drained, where drains are paced (scope->drained_since); 0 = the annotation does not say, or there is none. */
+struct wallclock eks_node_drained_since(const struct scope *scope, const struct resource *resource);
 
 /* What provides it, for a person: "NodePool default" (karpenter.sh/nodepool), "node group web" (eks.amazonaws.com/nodegroup …), or NULL. */
 const char *eks_node_provider(const struct resource *resource, struct arena *arena);
