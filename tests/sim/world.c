@@ -259,11 +259,20 @@ const char *world_fault_name(enum world_fault fault)
 	return names[fault];
 }
 
-void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault)
+/* A new one, or one that has struck. */
+static struct sim_fault *free_fault(struct world *world)
 {
+	for (size_t i = 0; i < world->fault_count; i++)
+		if (world->faults[i].left == 0)
+			return &world->faults[i];
 	if (world->fault_count == SIM_FAULTS_MAX)
 		sim_broken(world, "more than %d faults", SIM_FAULTS_MAX);
-	struct sim_fault *entry = &world->faults[world->fault_count++];
+	return &world->faults[world->fault_count++];
+}
+
+void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault)
+{
+	struct sim_fault *entry = free_fault(world);
 	(void)snprintf(entry->operation, sizeof(entry->operation), "%s", operation);
 	entry->left = nth;
 	entry->fault = fault;

@@ -37,6 +37,8 @@ void world_advance(struct world *world, int64_t ms);
 /* Setting up. Subnet lists are as AWS writes them: "subnet-a,subnet-b". Tags: "team=web,tier=db"; NULL = none. */
 void world_add_zone(struct world *world, const char *zone_id, const char *zone_name);
 void world_add_subnet(struct world *world, const char *subnet_id, const char *zone_id);
+/* In another VPC than "vpc-1". */
+void world_add_subnet_of(struct world *world, const char *subnet_id, const char *zone_id, const char *vpc_id);
 void world_delete_subnet(struct world *world, const char *subnet_id);
 void world_add_group(struct world *world, const char *name, const char *subnets, int desired, const char *tags);
 
@@ -135,6 +137,11 @@ void world_label_node(struct world *world, const char *name, const char *key, co
 void world_strip_node(struct world *world, const char *name);
 /* Deleted, and made anew from a dump of it: another UID, all else as it was. */
 void world_recreate_node(struct world *world, const char *name);
+/* An annotation of a ZonalEvacuation; its metadata.uid, "" when there is none. */
+void world_annotate_evacuation(struct world *world, const char *name, const char *key, const char *value);
+const char *world_evacuation_uid(struct world *world, const char *name);
+/* A person lets go of what is out: records and marks may be left without an evacuation. */
+void world_allow_orphans(struct world *world);
 /* The object vanishes, finalizer or not. */
 void world_wipe_evacuation(struct world *world, const char *name);
 /* An item of the journal, as DynamoDB JSON; the record of a group, a service or a function. */
@@ -166,8 +173,12 @@ void world_at(struct world *world, int64_t after_ms, void (*run)(struct world *w
 /* Somebody who puts `subnet` back `delay_ms` after the engine took it out of the group, `times` times at most. */
 void world_rival(struct world *world, const char *group, const char *subnet, int64_t delay_ms, int times);
 
-/* Another cluster wants out what is out of that zone: it joins the records of groups, and the zone's registration. */
+/*
+ * Another cluster wants out what is out of that zone: it joins the records of groups, and the zone's registration. What is being put back, and was not
+ * touched for ten minutes, is Applied again; what was touched since it leaves to us. It leaves again where it is not the last.
+ */
 void world_join(struct world *world, const char *zone_id, const char *owner);
+void world_leave(struct world *world, const char *zone_id, const char *owner);
 
 /* Another identity writes itself into the lease now and keeps renewing it. */
 void world_steal_lease(struct world *world);

@@ -36,10 +36,16 @@ size_t sim_zone_index(struct world *world, const char *zone_id)
 
 void world_add_subnet(struct world *world, const char *subnet_id, const char *zone_id)
 {
+	world_add_subnet_of(world, subnet_id, zone_id, "vpc-1");
+}
+
+void world_add_subnet_of(struct world *world, const char *subnet_id, const char *zone_id, const char *vpc_id)
+{
 	if (world->subnet_count == SIM_SUBNETS_MAX)
 		sim_broken(world, "too many subnets");
 	struct sim_subnet *subnet = &world->subnets[world->subnet_count++];
 	(void)snprintf(subnet->id, sizeof(subnet->id), "%s", subnet_id);
+	(void)snprintf(subnet->vpc, sizeof(subnet->vpc), "%s", vpc_id);
 	subnet->zone = sim_zone_index(world, zone_id);
 }
 

@@ -274,10 +274,10 @@ static void serve_subnets(struct world *world, struct sim_call *call, const stru
 		subnet->hidden -= hidden;
 		if (!subnet->deleted && !hidden)
 			text_printf(&text,
-			            "<item><subnetId>%s</subnetId><state>available</state><vpcId>vpc-1</vpcId><availabilityZone>%s"
+			            "<item><subnetId>%s</subnetId><state>available</state><vpcId>%s</vpcId><availabilityZone>%s"
 			            "</availabilityZone><availabilityZoneId>%s</availabilityZoneId><ownerId>" WORLD_ACCOUNT
 			            "</ownerId></item>",
-			            subnet->id, world->zones[subnet->zone].name, world->zones[subnet->zone].id);
+			            subnet->id, subnet->vpc, world->zones[subnet->zone].name, world->zones[subnet->zone].id);
 	}
 	text_append(&text, "</subnetSet>");
 	if (i < world->subnet_count)

@@ -196,7 +196,7 @@ static void check_node(struct world *world, const struct json *node)
 	const struct json *holder = json_parse(&world->scratch, annotation, strlen(annotation), &error);
 	if (holder == NULL || !text_equal(json_get_string(holder, "owner"), WORLD_CLUSTER_UID))
 		sim_broken(world, "node %s has a foreign or broken annotation: %s", name, annotation);
-	if (!zone_has_evacuation(world, json_get_string(holder, "zone")))
+	if (!world->orphans_allowed && !zone_has_evacuation(world, json_get_string(holder, "zone")))
 		sim_broken(world, "node %s is held and there is no evacuation of its zone", name);
 }
 
@@ -212,7 +212,7 @@ static bool owned_here(const struct json *record)
 static void check_record(struct world *world, const struct json *record)
 {
 	const char *zone = attribute(record, "zoneId");
-	if (zone == NULL || zone[0] == '#' || !owned_here(record))
+	if (zone == NULL || zone[0] == '#' || !owned_here(record) || world->orphans_allowed)
 		return;
 	if (!zone_has_evacuation(world, zone))
 		sim_broken(world, "the record of %s is open and there is no evacuation of its zone",

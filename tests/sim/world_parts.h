@@ -24,6 +24,7 @@ struct sim_zone {
 struct sim_subnet {
 	char id[32];
 	size_t zone;
+	char vpc[16];
 	bool deleted;
 	unsigned hidden; /* missing in so many answers more */
 };
@@ -244,7 +245,8 @@ struct world {
 	struct sim_pods *pods;
 	struct sim_node nodes[SIM_NODES_MAX];
 	size_t node_count;
-	bool undrained_allowed;    /* a group may be changed though its nodes are not drained */
+	bool undrained_allowed; /* a group may be changed though its nodes are not drained */
+	bool orphans_allowed;
 	bool unreplicated_allowed; /* pods without a controller may be evicted */
 
 	struct instant shared_since; /* two zones are registered since then; 0 = they are not */

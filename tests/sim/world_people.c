@@ -171,6 +171,29 @@ void world_delete_evacuation(struct world *world, const char *name)
 	sim_kube_put(world, "zonalevacuations", "", name, deleting);
 }
 
+void world_annotate_evacuation(struct world *world, const char *name, const char *key, const char *value)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *object = sim_kube_object(world, "zonalevacuations", name);
+	const struct json *before = json_path(object, "metadata.annotations");
+	struct json *annotations = before != NULL ? json_copy(arena, before) : json_new_object(arena);
+	sim_note(world, "kubectl annotate %s %s=%s", name, key, value);
+	json_set_string(annotations, key, value);
+	sim_kube_put(world, "zonalevacuations", "", name,
+	             with_member(arena, object, "metadata", "annotations", annotations));
+}
+
+const char *world_evacuation_uid(struct world *world, const char *name)
+{
+	const char *uid = json_path_string(sim_kube_object(world, "zonalevacuations", name), "metadata.uid");
+	return arena_string(&world->looks, uid != NULL ? uid : "");
+}
+
+void world_allow_orphans(struct world *world)
+{
+	world->orphans_allowed = true;
+}
+
 void world_wipe_evacuation(struct world *world, const char *name)
 {
 	sim_note(world, "%s is wiped off the API server", name);
@@ -207,31 +230,106 @@ void world_steal_lease(struct world *world)
 	rival_renews(world, NULL);
 }
 
-static void add_owner(struct world *world, const struct json *item, const char *attribute, const char *owner)
+static struct json *with_owners(struct world *world, const struct json *item, const char *attribute,
+                                const struct string_list *owners)
 {
-	struct arena *arena = &world->scratch;
-	struct string_list owners = json_strings(json_get(json_get(item, attribute), "SS"), arena);
-	struct json *copy = json_copy(arena, item);
-	struct json *set = json_new_object(arena);
+	struct json *copy = json_copy(&world->scratch, item);
+	struct json *set = json_new_object(&world->scratch);
+	json_set(set, "SS", json_new_strings(&world->scratch, owners));
+	json_remove(copy, attribute);
+	if (owners->count > 0)
+		json_set(copy, attribute, set);
+	return copy;
+}
+
+static struct json *with_owner(struct world *world, const struct json *item, const char *attribute, const char *owner)
+{
+	struct string_list owners = json_strings(json_get(json_get(item, attribute), "SS"), &world->scratch);
 	if (!string_list_has(&owners, owner))
-		string_list_add(&owners, arena, owner);
-	json_set(set, "SS", json_new_strings(arena, &owners));
-	json_set(copy, attribute, set);
-	dynamo_put(world->dynamo, WORLD_TABLE, copy);
+		string_list_add(&owners, &world->scratch, owner);
+	return with_owners(world, item, attribute, &owners);
+}
+
+static struct json *without_owner(struct world *world, const struct json *item, const char *attribute,
+                                  const char *owner)
+{
+	struct string_list owners = json_strings(json_get(json_get(item, attribute), "SS"), &world->scratch);
+	struct string_list rest = {0};
+	for (size_t i = 0; i < owners.count; i++)
+		if (!text_equal(owners.at[i], owner))
+			string_list_add(&rest, &world->scratch, owners.at[i]);
+	return with_owners(world, item, attribute, &rest);
+}
+
+static const char *text_of(const struct json *item, const char *attribute)
+{
+	return json_get_string(json_get(item, attribute), "S");
+}
+
+static void set_text(struct world *world, struct json *item, const char *attribute, const char *value)
+{
+	struct json *typed = json_new_object(&world->scratch);
+	json_set_string(typed, "S", value);
+	json_set(item, attribute, typed);
+}
+
+/* By the clock of the item: RFC 3339, which orders as it reads. */
+static bool joinable(struct world *world, const struct json *item)
+{
+	struct wallclock limit = wallclock_after_ms(sim_wall(world), -(int64_t)10 * 60 * 1000);
+	struct wallclock touched = {0};
+	if (!text_equal(text_of(item, "state"), "Restoring"))
+		return true;
+	return text_of(item, "updatedAt") != NULL && wallclock_parse(text_of(item, "updatedAt"), &touched) &&
+	       touched.us < limit.us;
+}
+
+static void join_record(struct world *world, const struct json *item, const char *owner)
+{
+	struct json *joined;
+	if (!joinable(world, item))
+		return;
+	joined = with_owner(world, item, "owners", owner);
+	if (text_equal(text_of(item, "state"), "Restoring"))
+		set_text(world, joined, "state", "Applied");
+	set_text(world, joined, "updatedAt", wallclock_micro(sim_wall(world), &world->scratch));
+	dynamo_put(world->dynamo, WORLD_TABLE, joined);
+}
+
+static bool is_shared(const struct json *item, const char *zone_id)
+{
+	return !text_equal(text_of(item, "resourceType"), "EksNode") && text_equal(text_of(item, "zoneId"), zone_id);
+}
+
+static const struct json *region_item(struct world *world)
+{
+	const struct json *region = dynamo_item(world->dynamo, WORLD_TABLE, "#region", "active");
+	if (region == NULL)
+		sim_broken(world, "nobody holds the zone");
+	return region;
 }
 
 void world_join(struct world *world, const char *zone_id, const char *owner)
 {
-	const struct json *region = dynamo_item(world->dynamo, WORLD_TABLE, "#region", "active");
 	sim_note(world, "%s joins in %s", owner, zone_id);
-	if (region == NULL)
-		sim_broken(world, "nobody holds the zone");
-	add_owner(world, region, arena_printf(&world->scratch, "zone:%s", zone_id), owner);
+	dynamo_put(world->dynamo, WORLD_TABLE,
+	           with_owner(world, region_item(world), arena_printf(&world->scratch, "zone:%s", zone_id), owner));
 	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++) {
 		const struct json *item = dynamo_item_at(world->dynamo, WORLD_TABLE, i);
-		bool of_node = text_equal(json_get_string(json_get(item, "resourceType"), "S"), "EksNode");
-		if (!of_node && text_equal(json_get_string(json_get(item, "zoneId"), "S"), zone_id))
-			add_owner(world, item, "owners", owner);
+		if (is_shared(item, zone_id))
+			join_record(world, item, owner);
+	}
+}
+
+void world_leave(struct world *world, const char *zone_id, const char *owner)
+{
+	sim_note(world, "%s leaves in %s", owner, zone_id);
+	dynamo_put(world->dynamo, WORLD_TABLE,
+	           without_owner(world, region_item(world), arena_printf(&world->scratch, "zone:%s", zone_id), owner));
+	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++) {
+		const struct json *item = dynamo_item_at(world->dynamo, WORLD_TABLE, i);
+		if (is_shared(item, zone_id) && json_count(json_path(item, "owners.SS")) > 1)
+			dynamo_put(world->dynamo, WORLD_TABLE, without_owner(world, item, "owners", owner));
 	}
 }
 

@@ -33,6 +33,19 @@ void sim_placed_done(struct sim_placed *placed)
 	free(placed->taken);
 }
 
+/* What lies in another VPC than it does by now cannot go back. */
+static void forget_other_vpcs(struct world *world, struct sim_placed *placed)
+{
+	struct string_list now = sim_list(world, placed->subnets);
+	struct string_list taken = sim_list(world, placed->taken);
+	const struct sim_subnet *here = now.count > 0 ? sim_subnet_find(world, now.at[0]) : NULL;
+	for (size_t i = 0; here != NULL && i < taken.count; i++) {
+		const struct sim_subnet *subnet = sim_subnet_find(world, taken.at[i]);
+		if (subnet != NULL && strcmp(subnet->vpc, here->vpc) != 0)
+			sim_replace(&placed->taken, sim_list_without(world, placed->taken, taken.at[i]));
+	}
+}
+
 void sim_placed_set(struct world *world, struct sim_placed *placed, const char *subnets)
 {
 	sim_note(world, "%s %s: %s -> %s", placed->kind, placed->name, placed->subnets, subnets);
@@ -42,6 +55,7 @@ void sim_placed_set(struct world *world, struct sim_placed *placed, const char *
 	struct string_list now = sim_list(world, subnets);
 	for (size_t i = 0; i < now.count; i++)
 		sim_replace(&placed->taken, sim_list_without(world, placed->taken, now.at[i]));
+	forget_other_vpcs(world, placed);
 }
 
 void sim_placed_take(struct world *world, struct sim_placed *placed, const char *after)
