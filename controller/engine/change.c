@@ -143,12 +143,15 @@ void item_suspect_predecessor(struct item *item)
 {
 	struct engine *engine = item->evacuation->engine;
 	struct wallclock since;
-	bool alone;
+	bool own, alone;
 
-	if (!item->has_record || engine_wrote(engine, item->record.attempt) || !may_be_updating(item))
+	if (!item->has_record || !may_be_updating(item))
 		return;
-	/* Another owner's process is not bounded by our lease. */
-	alone = item->record.owners.count == 1 && item_is_ours(item);
+	own = engine_wrote(engine, item->record.attempt, 0);
+	if (own && item->first_attempt && engine_wrote(engine, item->record.attempt, item->first_attempt))
+		return;
+	/* Neither another owner's process nor an evacuation before this one is bounded by when we took the lease. */
+	alone = !own && item->record.owners.count == 1 && item_is_ours(item);
 	since = alone ? engine_acting_since(engine) : engine_wall(engine);
 	if (item->record.updated_at.us >
 	    since.us) /* whoever sent it may have been an owner that has left since: that stands in the record */
@@ -230,6 +233,8 @@ void item_ask_journal(struct item *item, enum journal_verb verb, struct wallcloc
 {
 	struct engine *engine = item->evacuation->engine;
 
+	if (!item->first_attempt)
+		item->first_attempt = engine->attempts + 1;
 	out->what = ASK_JOURNAL;
 	out->place = item->evacuation->place;
 	out->effect = true;

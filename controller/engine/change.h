@@ -77,8 +77,9 @@ const struct step *item_fail_because(struct item *item, struct instant now, cons
 bool item_silence(struct item *item, const struct answer *answer);
 
 /*
- * An Intent of another process, or of this one under an earlier lease, is open (or, while another zone is held, a Restoring one): its update may still be on its way until five minutes after this one
- * began to act, and nothing that is seen before proves that it is not.
+ * An Intent of another process, of this one under an earlier lease, or of an evacuation before this one is open (or, while another zone is held, a
+ * Restoring one): its update may still be on its way until five minutes after this process began to act (in the last case, and where there are other
+ * owners: from now), and nothing that is seen before proves that it is not.
  */
 void item_suspect_predecessor(struct item *item);
 

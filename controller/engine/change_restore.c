@@ -8,6 +8,8 @@
 
 /* A process that has decided so often has met something it does not understand. */
 #define ROUNDS_MAX 400
+/* A record that was last written so long ago is claimed again before its resource is changed. */
+#define CLAIMED_ANEW_MS (5 * 60 * 1000)
 
 static const struct step step_rewrite, step_restore, step_leave, step_look, step_lock, step_update, step_settle,
 	step_close;
@@ -31,6 +33,20 @@ static void restore_ask(void *self, struct instant now, struct wallclock wall, s
 	item_ask_restore(self, now, wall, arena, out);
 }
 
+/* Others want it out: whoever is not the last owner only leaves, and says so. */
+static const struct step *held_by(struct item *item, const struct record *record)
+{
+	struct string_list others = {0};
+
+	arena_reset(&item->decision_arena);
+	for (size_t i = 0; i < record->owners.count; i++)
+		if (!text_equal(record->owners.at[i], item->evacuation->engine->cluster.owner))
+			string_list_add(&others, &item->decision_arena, record->owners.at[i]);
+	return end(item, ITEM_HELD_BY_OTHERS,
+	           arena_printf(&item->decision_arena, "still held by %s; this one has left",
+	                        others.count ? string_list_join(&others, &item->decision_arena, ", ") : "others"));
+}
+
 /* The record is not as it was read: take what is there, and go on if it is still ours. */
 static const struct step *decide_afresh(struct item *item, const struct answer *answer)
 {
@@ -42,7 +58,7 @@ static const struct step *decide_afresh(struct item *item, const struct answer *
 	}
 	item_set_record(item, record);
 	if (!item_is_ours(item))
-		return end(item, ITEM_HELD_BY_OTHERS, "another owner holds it");
+		return held_by(item, record);
 	if (++item->rounds > ROUNDS_MAX)
 		return item_fail_because(item, answer->now, "its record changed each time it was to be put back");
 	return &step_restore;
@@ -61,6 +77,7 @@ static const struct step *restore_hear(void *self, const struct answer *answer)
 		item_set_record(item, &answer->journal->record);
 		return &step_look;
 	case JOURNAL_STILL_HELD:
+		item_set_record(item, &answer->journal->record);
 		return &step_leave;
 	case JOURNAL_ABSENT: /* somebody deleted the record of what we took out: it is written again, and then put back */
 		item_set_record(item, NULL);
@@ -98,8 +115,11 @@ static const struct step *rewrite_hear(void *self, const struct answer *answer)
 
 static void leave_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
 {
+	struct item *item = self;
+
 	(void)now;
-	item_ask_journal(self, JOURNAL_LEAVE, wall, arena, out);
+	item_ask_journal(item, JOURNAL_LEAVE, wall, arena, out);
+	out->call.unanswered_until = item->unanswered_until; /* of restore, which was asked before */
 }
 
 static const struct step *leave_hear(void *self, const struct answer *answer)
@@ -112,8 +132,10 @@ static const struct step *leave_hear(void *self, const struct answer *answer)
 	case JOURNAL_LAST_OWNER:
 	case JOURNAL_ABSENT:
 		return &step_restore;
+	case JOURNAL_NOT_OURS: /* it is not as it was read */
+		return decide_afresh(item, answer);
 	default:
-		return end(item, ITEM_HELD_BY_OTHERS, "other owners still want it out; this one has left");
+		return held_by(item, &answer->journal->record);
 	}
 }
 
@@ -166,6 +188,14 @@ static void tell_unsettled(struct item *item, const char *why)
 	                        item->change.kind, item->change.name, why ? why : "it has not settled"));
 }
 
+/* Another owner may take a record over that is left alone for long (JOURNAL_ABANDONED_MS): it is claimed anew in good time. */
+static const struct step *put_back(struct item *item, struct instant now)
+{
+	struct wallclock limit = wallclock_after_ms(engine_wall(item->evacuation->engine), -CLAIMED_ANEW_MS);
+
+	return item->record.updated_at.us < limit.us ? &step_restore : update(item, now);
+}
+
 /*
  * While another zone is held the look that closes the record is made under the lock: an update of the other one's, built from an older read, would undo
  * what is seen here.
@@ -187,7 +217,7 @@ static const struct step *judge_back(struct item *item, struct instant now)
 	case SETTLING_DONE:
 		return lock_is_wanted(item) ? &step_lock : close_as(item, ITEM_RESTORED, NULL);
 	case SETTLING_FAILED: /* it reads right, but does not work so: the same once more */
-		return item->updates == 0 ? update(item, now)
+		return item->updates == 0 ? put_back(item, now)
 		                          : item_fail_because(item, now, why ? why : "it could not be put back");
 	case SETTLING_PENDING:
 		break;
@@ -216,7 +246,7 @@ static const struct step *judge_out(struct item *item, struct instant now)
 		return item_fail_because(item, now, why);
 	if (item->updates >= UNDONE_MAX)
 		return item_fail_because(item, now, "each time it is put back it is taken out again");
-	return update(item, now);
+	return put_back(item, now);
 }
 
 static const struct step *judge_restoring(struct item *item, struct instant now)

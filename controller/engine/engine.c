@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "evacuation.h"
@@ -53,12 +54,12 @@ const char *engine_new_attempt(struct engine *engine, struct arena *arena)
 	return engine_attempt(engine, ++engine->attempts, arena);
 }
 
-bool engine_wrote(const struct engine *engine, const char *attempt)
+bool engine_wrote(const struct engine *engine, const char *attempt, uint64_t from)
 {
 	char mine[512];
 
 	snprintf(mine, sizeof(mine), "%s/%lld/", engine->settings->identity, (long long)engine->lease.transitions);
-	return attempt && text_starts_with(attempt, mine);
+	return attempt && text_starts_with(attempt, mine) && strtoull(attempt + strlen(mine), NULL, 10) >= from;
 }
 
 struct wallclock engine_acting_since(const struct engine *engine)
@@ -144,6 +145,8 @@ static void evacuations_turn(struct engine *engine)
 			next = evacuation->next;
 			evacuation_turn(evacuation);
 		}
+	if (engine_may_act(engine))
+		orphans_turn(engine);
 	cluster_clear_dirty(engine);
 }
 
@@ -198,6 +201,8 @@ static void turn(struct engine *engine)
 
 static void gauge_phases(struct engine *engine)
 {
+	size_t orphans;
+
 	metric_clear(engine->metrics, METRIC_EVACUATION_PHASE);
 	metric_clear(engine->metrics, METRIC_CHANGES);
 	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next) {
@@ -212,7 +217,16 @@ static void gauge_phases(struct engine *engine)
 	if (engine->identity.have && engine->identity.credentials.expires_at.us)
 		metric_set(engine->metrics, METRIC_CREDENTIALS_EXPIRY,
 		           (double)(engine->identity.credentials.expires_at.us - engine_wall(engine).us) / 1e6, NULL);
+	metric_clear(engine->metrics, METRIC_ORPHANS);
+	if (engine_may_act(engine) && orphans_count(engine, &orphans))
+		metric_set(engine->metrics, METRIC_ORPHANS, (double)orphans, NULL);
 	metric_set(engine->metrics, METRIC_LEADER, engine_may_act(engine) ? 1 : 0, NULL);
+}
+
+void engine_print_metrics(struct engine *engine, struct text *out)
+{
+	gauge_phases(engine);
+	metric_print(engine->metrics, out);
 }
 
 static void publish(struct engine *engine)
@@ -234,10 +248,9 @@ static void publish(struct engine *engine)
 	engine->published_ready = ready;
 	engine->published_leading = leading;
 	engine->publish_due = instant_after(now, PUBLISH_EVERY_MS);
-	gauge_phases(engine);
 	snapshot = snapshot_new();
 	text_init(&text, 16u << 20);
-	metric_print(engine->metrics, &text);
+	engine_print_metrics(engine, &text);
 	snapshot->metrics_length = text.length;
 	snapshot->metrics = text.at; /* handed over */
 	snapshot->ready = ready;
@@ -261,9 +274,11 @@ static struct instant next_due(struct engine *engine)
 	due = identity_due(engine, due);
 	due = login_due(engine, due);
 	due = yield_due(engine, due);
-	if (engine_may_act(engine))
-		for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
-			due = evacuation_due(evacuation, due);
+	if (!engine_may_act(engine))
+		return due;
+	due = orphans_due(engine, due);
+	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
+		due = evacuation_due(evacuation, due);
 	return due;
 }
 
@@ -299,6 +314,7 @@ struct engine *engine_new(const struct engine_settings *settings, struct client 
 	engine->acting_since = engine_now(engine);
 	lease_init(&engine->lease, settings->lease_namespace, LEASE_NAME, settings->identity, engine_now(engine));
 	cluster_init(engine);
+	orphans_init(&engine->orphans);
 	return engine;
 }
 
@@ -314,6 +330,7 @@ void engine_free(struct engine *engine)
 	exchange_cancel_all(engine);
 	cluster_done(engine);
 	budgets_done(&engine->budgets);
+	orphans_done(&engine->orphans);
 	metrics_free(engine->metrics);
 	identity_done(&engine->identity);
 	arena_done(&engine->arena);

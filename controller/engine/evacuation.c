@@ -81,6 +81,20 @@ static bool refuses_the_whole(const char *reason)
 	return guard == GUARD_OTHER_ZONE || guard == GUARD_MAX_NODES_PERCENT;
 }
 
+/* Its time was over for the process before: it was put back, or was being. A zone that was refused is given back, too, but has no such time. */
+static bool had_expired(struct evacuation *evacuation, const struct json *status)
+{
+	const char *phase = json_get_string(status, "phase");
+	const char *at = json_get_string(status, "expiresAt");
+
+	if (at && !wallclock_parse(at, &evacuation->expired_at))
+		evacuation->expired_at = (struct wallclock){0};
+	if (!evacuation->manifest.finalizer)
+		return text_equal(phase, phase_name(PHASE_RESTORED));
+	return evacuation->expired_at.us && evacuation->expired_at.us <= engine_wall(evacuation->engine).us &&
+	       (text_equal(phase, phase_name(PHASE_RESTORING)) || text_equal(phase, phase_name(PHASE_RESTORED)));
+}
+
 /* What an earlier process wrote down and this one goes on with. */
 static void take_over_status(struct evacuation *evacuation)
 {
@@ -90,12 +104,11 @@ static void take_over_status(struct evacuation *evacuation)
 
 	wallclock_parse(json_get_string(status, "startedAt") ? json_get_string(status, "startedAt") : "",
 	                &evacuation->started_at);
-	evacuation->share_judged = evacuation->manifest.finalizer;
+	evacuation->share_judged = evacuation->registration.begun_before = evacuation->manifest.finalizer;
 	if (evacuation->manifest.finalizer && evacuation->manifest.batch_percent < 100)
 		evacuation->told = json_copy(&evacuation->told_arena, status);
 	/* Of what is deleted, nothing is left once it is restored. */
-	evacuation->expired = !evacuation->manifest.deleting && !evacuation->manifest.finalizer &&
-	                      text_equal(json_get_string(status, "phase"), phase_name(PHASE_RESTORED));
+	evacuation->expired = !evacuation->manifest.deleting && had_expired(evacuation, status);
 	wallclock_parse(json_get_string(status, "evacuatedAt") ? json_get_string(status, "evacuatedAt") : "",
 	                &evacuation->evacuated_at);
 	if (!text_equal(json_get_string(stalled, "status"), "True") ||
@@ -220,6 +233,8 @@ struct wallclock evacuation_expires_at(const struct evacuation *evacuation)
 {
 	const struct manifest *manifest = &evacuation->manifest;
 
+	if (evacuation->expired)
+		return evacuation->expired_at;
 	if (manifest->expires_after_s == 0 || evacuation->started_at.us == 0 || manifest->mode != MODE_EVACUATE)
 		return (struct wallclock){0};
 	return wallclock_after_ms(evacuation->started_at, manifest->expires_after_s * 1000);
@@ -270,6 +285,8 @@ void evacuation_turn(struct evacuation *evacuation)
 	if (evacuation->since.ms == 0)
 		evacuation->since = engine_now(engine);
 	if (evacuation->vanished) {
+		if (evacuation->items.records > 0 || evacuation->items.held > 0)
+			orphans_look_now(engine);
 		evacuation_free(evacuation);
 		engine->moved = true;
 		return;

@@ -70,14 +70,15 @@ struct evacuation {
 	struct stall told_stall;
 	struct wallclock started_at;
 	struct wallclock evacuated_at;
-	bool expired; /* its time is over: it is put back as if it were deleted, and never begun again */
+	bool expired;                /* its time is over: it is put back as if it were deleted, and never begun again */
+	struct wallclock expired_at; /* when that was, whatever has been edited since */
 
 	struct exchange *status_exchange;
 	struct instant status_due;
 	struct arena status_arena; /* what was sent last */
 	const char *status_sent;
 	struct instant status_sent_at;
-	bool account_hurried;       /* the status was to be written at once, for its accountId */
+	bool beginning_hurried;     /* the status was to be written at once, for its accountId and startedAt */
 	bool touched;               /* something that the status shows has changed since it was built */
 	bool restoring;             /* turned round: the object is being deleted. Never back */
 	bool turning;               /* restoring: what takes out has not all come to its end yet */

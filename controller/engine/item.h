@@ -103,6 +103,7 @@ struct item {
 	struct instant subnets_absent_since; /* the same of subnets that were taken out */
 	uint64_t subnets_absent_serial;      /* the observation that said so first */
 	struct wallclock unanswered_until;   /* an update without an answer may land until then */
+	uint64_t first_attempt;              /* the number of its first call to the journal; 0 = none yet */
 	bool
 		several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
 	enum item_state ends_as; /* restoring: what closing will mean */

@@ -336,10 +336,23 @@ void plan_take_facts(struct evacuation *evacuation)
 	evacuation->engine->proved |= !half_done(facts);
 }
 
+/* What these credentials cannot put back is left, until a person has deleted its record. */
+static void take_deleted(struct item *item)
+{
+	if (!item->has_record || item_is_in_account(item) || process_running(&item->process) ||
+	    facts_record(item->evacuation->facts, item->change.id))
+		return;
+	item_set_record(item, NULL);
+	item_set_held(item, false);
+	item_become(item, ITEM_GONE, "its record was deleted");
+}
+
 void plan_take_records(struct evacuation *evacuation)
 {
 	for (size_t i = 0; i < evacuation->facts->records.count; i++)
 		take_record(evacuation, &evacuation->facts->records.at[i]);
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		take_deleted(item);
 	evacuation->engine->proved |= !half_done(evacuation->facts);
 }
 
@@ -474,6 +487,27 @@ static void take_gone_nodes(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		take_gone(item);
+}
+
+static struct wallclock earlier_mark(const struct scope *scope, const struct resource *node, struct wallclock first)
+{
+	struct wallclock at = eks_node_is_marked_by(scope, node) ? eks_node_marked_at(scope, node) : (struct wallclock){0};
+
+	return at.us && (!first.us || at.us < first.us) ? at : first;
+}
+
+struct wallclock plan_first_mark(const struct evacuation *evacuation)
+{
+	const struct cluster *cluster = &evacuation->engine->cluster;
+	struct wallclock first = {0};
+	struct scope scope;
+
+	evacuation_node_scope(evacuation, &scope);
+	for (size_t i = 0; i < NODE_BUCKETS; i++)
+		for (const struct node_entry *entry = cluster->buckets[i]; entry; entry = entry->next)
+			if (entry->resource.id)
+				first = earlier_mark(&scope, &entry->resource, first);
+	return first;
 }
 
 typedef void (*node_taker)(struct evacuation *evacuation, const struct scope *scope, const struct resource *node,

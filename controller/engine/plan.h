@@ -27,6 +27,9 @@ void plan_take_nodes(struct evacuation *evacuation);
 /* A node has been deleted. */
 void plan_take_gone_node(struct evacuation *evacuation, const char *id);
 
+/* When this evacuation marked its first node, as the nodes say; 0 = it has marked none. */
+struct wallclock plan_first_mark(const struct evacuation *evacuation);
+
 /* Restoring: items for the nodes that carry our annotation for this zone. How many are not back yet. */
 size_t plan_take_held_nodes(struct evacuation *evacuation);
 

@@ -84,6 +84,8 @@ static bool has_been_registered(const struct evacuation *evacuation)
 {
 	if (evacuation->registration.registered)
 		return true;
+	if (!evacuation->registration.begun_before) /* what it found is another one's: it was a plan, or takes over */
+		return false;
 	for (const struct item *item = evacuation->items.first; item; item = item->next)
 		if (!item_is_node(item) && (item_is_ours(item) || (item->held && !item->has_record)))
 			return true;
@@ -114,6 +116,9 @@ static const struct step *read_to_register_hear(void *self, const struct answer 
 
 	if (!hear_region(evacuation, answer, &error))
 		return failed(evacuation, answer, &error);
+	/* Found registered by one before it: written all the same, so that what that one may still have on its way to give the zone up is refused. */
+	if (is_in(evacuation) && !evacuation->registration.begun_before && !evacuation->registration.written_on)
+		return &step_register;
 	if (is_in(evacuation))
 		return now_registered(evacuation, answer->now);
 	if (evacuation->registration.item.exists && has_been_registered(evacuation))
@@ -167,6 +172,7 @@ static const struct step *written_hear(void *self, const struct answer *answer)
 	if (answer->error)
 		return failed(evacuation, answer, answer->error);
 	evacuation->registration.written_off = evacuation->restoring;
+	evacuation->registration.written_on = !evacuation->restoring;
 	return evacuation->restoring ? &step_read_to_unregister : &step_read_to_register;
 }
 

@@ -28,6 +28,8 @@ struct registration {
 	struct arena arena;
 	struct region_item item; /* as last read */
 	bool registered;
+	bool begun_before; /* this process found the evacuation begun */
+	bool written_on;   /* by this process, for this evacuation */
 	bool unregistered; /* restoring: nothing of ours is left in it */
 	bool
 		written_off; /* restoring: written once, so that a registration that met silence, or that nobody remembers, cannot land any more */

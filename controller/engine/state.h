@@ -14,6 +14,7 @@
 #include "identity.h"
 #include "kube/lease.h"
 #include "login.h"
+#include "orphans.h"
 #include "place.h"
 #include "process.h"
 #include "retry_quota.h"
@@ -64,6 +65,7 @@ struct engine {
 	struct instant evictions_due; /* the API server was busy: none before */
 	int evictions_busy;           /* how often in a row it was */
 	struct evacuation *evacuations;
+	struct orphans orphans;
 
 	struct lease lease;
 	struct exchange *lease_exchange;
@@ -98,8 +100,8 @@ const char *engine_new_attempt(struct engine *engine, struct arena *arena);
 /* The same of a number out of engine->attempts, as long as the lease is the same. */
 const char *engine_attempt(const struct engine *engine, uint64_t number, struct arena *arena);
 
-/* Was a record written by this process, under this lease? */
-bool engine_wrote(const struct engine *engine, const char *attempt);
+/* Was a record written by this process, under this lease, at its attempt `from` or a later one? */
+bool engine_wrote(const struct engine *engine, const char *attempt, uint64_t from);
 
 /* The lease was taken (or the process began) at: a foreign write signed before can land until 5 min after this. */
 struct wallclock engine_acting_since(const struct engine *engine);

@@ -16,10 +16,16 @@ static bool all_at_rest(const struct evacuation *evacuation)
 	       items_in_state(items, ITEM_WAITING) == 0 && !pacing_waits_with_drains(evacuation);
 }
 
-static void started(struct evacuation *evacuation)
+/* False: it was long ago, by a process that died before it could tell, and its time is over by now. */
+static bool started(struct evacuation *evacuation)
 {
-	if (evacuation->started_at.us == 0)
-		evacuation->started_at = engine_wall(evacuation->engine);
+	if (evacuation->started_at.us == 0) {
+		evacuation->started_at = plan_first_mark(evacuation);
+		if (evacuation->started_at.us == 0)
+			evacuation->started_at = engine_wall(evacuation->engine);
+		evacuation_touch(evacuation); /* turn again */
+	}
+	return !turn_is_expired(evacuation);
 }
 
 static void turn_plan_only(struct evacuation *evacuation)
@@ -51,20 +57,19 @@ static bool may_begin(struct evacuation *evacuation)
 static void turn_nodes(struct evacuation *evacuation)
 {
 	plan_take_nodes(evacuation);
-	if (guard_share(evacuation) && may_begin(evacuation)) {
-		started(evacuation);
+	if (guard_share(evacuation) && may_begin(evacuation) && started(evacuation))
 		plan_start(evacuation);
-	}
 }
 
-/* Whoever comes after us has to know in which account it was begun: that stands in the status before the first change. */
-static bool account_is_told(struct evacuation *evacuation)
+/* Whoever comes after us has to know in which account it was begun, and when: that stands in the status before the first change. */
+static bool beginning_is_told(struct evacuation *evacuation)
 {
-	if (json_path_string(evacuation->object, "status.accountId"))
+	if (json_path_string(evacuation->object, "status.accountId") &&
+	    json_path_string(evacuation->object, "status.startedAt"))
 		return true;
-	if (!evacuation->account_hurried) /* once: a status that cannot be written is not tried in a loop */
+	if (!evacuation->beginning_hurried) /* once: a status that cannot be written is not tried in a loop */
 		evacuation->status_due = (struct instant){0};
-	evacuation->account_hurried = true;
+	evacuation->beginning_hurried = true;
 	return false;
 }
 
@@ -76,7 +81,7 @@ static void turn_aws(struct evacuation *evacuation)
 	turn_tell_observation(evacuation);
 	if (!evacuation->facts || !may_begin(evacuation))
 		return;
-	if (!account_is_told(evacuation))
+	if (!beginning_is_told(evacuation))
 		return;
 	if (registration_stands(evacuation))
 		plan_start(evacuation);
@@ -236,7 +241,7 @@ void turn_evacuating(struct evacuation *evacuation)
 		return;
 	}
 	turn_nodes(evacuation);
-	if (evacuation->refused_generation == evacuation->manifest.generation)
+	if (evacuation->refused_generation == evacuation->manifest.generation || turn_is_expired(evacuation))
 		return;
 	turn_aws(evacuation);
 	if (nodes_suffice(evacuation) &&

@@ -1,5 +1,7 @@
 #include "admit.h"
+#include "change.h"
 #include "drain.h"
+#include "event.h"
 #include "observe.h"
 #include "pacing.h"
 #include "plan.h"
@@ -58,6 +60,14 @@ static bool turned_round(struct evacuation *evacuation)
 	return all;
 }
 
+/* Let go: nothing is taken out any more, nor put back; whatever is at work ends as soon as what it has sent is answered. */
+static void stop_all(struct evacuation *evacuation)
+{
+	(void)turned_round(evacuation);
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		process_stop(&item->process);
+}
+
 static bool facts_have_ours(const struct evacuation *evacuation)
 {
 	for (size_t i = 0; i < evacuation->facts->records.count; i++)
@@ -101,9 +111,18 @@ static bool verify_nothing_left(struct evacuation *evacuation)
 	return evacuation->verified;
 }
 
+static const struct item *item_of_elsewhere(const struct evacuation *evacuation)
+{
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (item->has_record && !item_is_in_account(item))
+			return item;
+	return NULL;
+}
+
 static void tell_strange_record(struct evacuation *evacuation)
 {
 	const struct record *record = plan_strange_record(evacuation);
+	const struct item *item;
 
 	if (record && record->unreadable)
 		stall_set(&evacuation->stall, "UnreadableRecord",
@@ -113,6 +132,12 @@ static void tell_strange_record(struct evacuation *evacuation)
 		stall_set(&evacuation->stall, "UnknownKind",
 		          "the journal holds %s, of kind %s, which this version cannot put back; run the one that took it out",
 		          record->resource_id, record->resource_type);
+	else if ((item = item_of_elsewhere(evacuation)))
+		stall_set(
+			&evacuation->stall, "OtherAccount",
+			"the journal's item (%s, %s) is of another account or region than these credentials, and is left alone: "
+			"delete it by hand if nothing of it is out",
+			evacuation->manifest.zone_id, item->change.id);
 }
 
 static bool restore_aws(struct evacuation *evacuation)
@@ -146,6 +171,29 @@ static void let_go(struct evacuation *evacuation)
 		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
 }
 
+/* Before it vanishes, and its status with it: what it leaves to others is no failure, but nobody is to take it for back. */
+static void tell_still_held(struct evacuation *evacuation)
+{
+	struct arena arena;
+	size_t count = 0;
+	const struct item *first = NULL;
+
+	if (evacuation->phase == evacuation->told_phase) /* it was told */
+		return;
+	for (const struct item *item = evacuation->items.first; item; item = item->next)
+		if (item->state == ITEM_HELD_BY_OTHERS) {
+			first = first ? first : item;
+			count++;
+		}
+	if (!first)
+		return;
+	arena_init(&arena, "still held", 1u << 20);
+	event_tell(evacuation, false, "StillHeldBy",
+	           arena_printf(&arena, "%zu resources stay out of zone %s, because other owners hold them: %s is %s",
+	                        count, evacuation->manifest.zone_id, first->change.name, first->reason));
+	arena_done(&arena);
+}
+
 void turn_restoring(struct evacuation *evacuation)
 {
 	struct evacuation *successor;
@@ -158,6 +206,7 @@ void turn_restoring(struct evacuation *evacuation)
 		stall_set(&evacuation->stall, "Abandoned",
 		          "let go without restoring, as its annotation %s says; what is still out stands in the journal",
 		          ABANDON_ANNOTATION);
+		stop_all(evacuation);
 		let_go(evacuation);
 		return;
 	}
@@ -173,6 +222,7 @@ void turn_restoring(struct evacuation *evacuation)
 	aws_back = turned && restore_aws(evacuation);
 	if (nodes_back && aws_back) {
 		evacuation->phase = PHASE_RESTORED;
+		tell_still_held(evacuation);
 		let_go(evacuation);
 	}
 }
@@ -186,6 +236,8 @@ bool turn_is_expired(const struct evacuation *evacuation)
 
 void turn_expired(struct evacuation *evacuation)
 {
+	if (!evacuation->expired)
+		evacuation->expired_at = evacuation_expires_at(evacuation);
 	evacuation->expired = true;
 	if (evacuation->manifest.finalizer)
 		turn_restoring(evacuation);

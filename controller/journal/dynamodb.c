@@ -196,9 +196,13 @@ static void write_done(struct write *write)
 
 static void write_leave(struct write *write)
 {
-	write->condition = arena_printf(write->arena, "%s AND size(%s) > %s", i_own(write), name(write, "owners"),
+	const char *owners = name(write, "owners");
+	const char *base = arena_printf(write->arena, "%s AND size(%s) > %s", i_own(write), owners,
 	                                value(write, ":one", dynamodb_integer(write->arena, 1)));
-	write->update = arena_printf(write->arena, "%s DELETE %s %s", stamped(write), name(write, "owners"), me(write));
+
+	write->update = stamped(write);
+	with_claim(write, base, arena_printf(write->arena, "attribute_exists(%s)", name(write, "zoneId")));
+	write->update = arena_printf(write->arena, "%s DELETE %s %s", write->update, owners, me(write));
 }
 
 static void write_restore(struct write *write)

@@ -32,7 +32,7 @@
  *   leave    none exists -> ABSENT
  *            I am not in owners -> ALREADY
  *            nobody else is -> LAST_OWNER
- *            else I am out
+ *            else I am out, my claim stays
  *   restore  none exists -> ABSENT
  *            I am not in owners -> NOT_OURS
  *            somebody else is too -> STILL_HELD
@@ -263,6 +263,13 @@ static void remove_owner(struct judgement *j, struct record *record)
 			string_list_add(&record->owners, j->arena, j->found->owners.at[i]);
 }
 
+/* Whoever stays closes the record one day: not before what the one who left may still have in the air has landed. */
+static void leave_claim(struct judgement *j, struct record *record)
+{
+	remove_owner(j, record);
+	keep_later_claim(j, record);
+}
+
 static void rule_leave(struct judgement *j)
 {
 	if (j->found == NULL)
@@ -272,7 +279,7 @@ static void rule_leave(struct judgement *j)
 	else if (!others_own(j))
 		say(j, JOURNAL_LAST_OWNER);
 	else
-		remove_owner(j, store(j));
+		leave_claim(j, store(j));
 }
 
 static void rule_restore(struct judgement *j)

@@ -269,3 +269,8 @@ bool node_mark_is_whole(const struct scope *scope, const struct resource *resour
 	return node_is_marked(scope, resource) &&
 	       (scope->drained_since.us == 0 || node_facts_of(resource)->mark.drain != NULL);
 }
+
+bool eks_node_is_marked_by(const struct scope *scope, const struct resource *resource)
+{
+	return node_is_marked(scope, resource) && text_equal(node_facts_of(resource)->mark.uid, scope->evacuation_uid);
+}

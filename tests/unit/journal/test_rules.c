@@ -249,6 +249,10 @@ Test(rules, the_last_owner_never_leaves)
 	cr_assert_str_eq(outcome.record.owners.at[0], OTHER);
 	cr_assert_eq(outcome.record.state, RECORD_SETTLED);
 	cr_assert_str_eq(outcome.record.attempt, THEIRS);
+	call.unanswered_until.us = NOW_US + 5 * MINUTE_US;
+	cr_assert_eq(judge(&call, &shared).record.unanswered_until.us, call.unanswered_until.us, "its claim stays behind");
+	shared.unanswered_until.us = NOW_US + 6 * MINUTE_US;
+	cr_assert_eq(judge(&call, &shared).record.unanswered_until.us, shared.unanswered_until.us, "the later one");
 	expect(&call, &alone, JOURNAL_LAST_OWNER);
 	expect(&call, &foreign, JOURNAL_ALREADY);
 }

@@ -397,6 +397,19 @@ Test(eks_node, annotation_says_when_and_keeps_that)
 	cr_assert_str_eq(json_get_string(change.detail, "at"), "2026-01-01T00:00:00Z");
 }
 
+Test(eks_node, the_annotation_says_which_evacuation_wrote_it)
+{
+	const char *uid = scope.evacuation_uid;
+
+	read_in_zone(MARKED(MARK), "");
+	cr_assert(eks_node_is_marked_by(&scope, &node));
+	scope.evacuation_uid = "another";
+	cr_assert_not(eks_node_is_marked_by(&scope, &node));
+	scope.evacuation_uid = uid;
+	read_in_zone(MARKED(MARK_OTHER_ZONE), "");
+	cr_assert_not(eks_node_is_marked_by(&scope, &node));
+}
+
 Test(eks_node, annotation_without_a_time_is_one_as_well)
 {
 	read_in_zone(MARKED(MARK), "");

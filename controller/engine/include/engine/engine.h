@@ -8,6 +8,7 @@
 #define ENGINE_ENGINE_H
 
 #include "aws/credentials.h"
+#include "base/text.h"
 #include "kube/config.h"
 #include "net/client.h"
 #include "net/proxy.h"
@@ -44,6 +45,9 @@ void engine_free(struct engine *engine);
 
 /* One turn. False when it has come to its end (stopped, or the lease is lost): see engine_exit_code. */
 bool engine_step(struct engine *engine);
+
+/* What /metrics says, as of now. */
+void engine_print_metrics(struct engine *engine, struct text *out);
 
 /* SIGTERM: start nothing new, let what is in flight be journaled, release the lease, at most 10 s. */
 void engine_stop(struct engine *engine);

@@ -11,7 +11,7 @@
  *   extend   removedSubnets := new, state := Intent, attempt := mine     removedSubnets = old, I am in owners, not Restoring
  *   redo     undone + 1, state := Intent, attempt := mine                I am in owners, not Restoring
  *   done     state := Settled or Applied                                 attempt = mine, not Restoring; never written twice
- *   leave    remove me from owners                                       I am in it and not the last
+ *   leave    remove me from owners, unansweredUntil := max               I am in it and not the last
  *   restore  state := Restoring, attempt := mine, unansweredUntil := max owners = {me}
  *   close    delete                                                      Restoring, owners = {me}, attempt = mine, unansweredUntil past
  *
@@ -45,7 +45,7 @@ struct journal_call {
 	struct wallclock now;
 	/*
 	 * INTENT: what to put (state as given: a node's copy is put Settled). The others: the record as last read or heard, resource_id NULL when
-	 * not known. DynamoDB's updates cannot depend on what they find: JOIN of a Restoring record, and DONE and RESTORE where the record
+	 * not known. DynamoDB's updates cannot depend on what they find: JOIN of a Restoring record, and DONE, LEAVE and RESTORE where the record
 	 * already has a later unanswered_until, are only possible for one who has read it (else NOT_OURS, with the record).
 	 */
 	struct record record;
@@ -53,7 +53,8 @@ struct journal_call {
 	struct string_list removed_new; /* EXTEND */
 	enum record_state done_state;   /* DONE: RECORD_SETTLED or RECORD_APPLIED */
 	int64_t undone_by; /* REDO: what is added to `undone`; 1, or more where the service itself would undo it again */
-	struct wallclock unanswered_until; /* DONE, RESTORE: at least so long an update may still land; 0 = no claim */
+	struct wallclock
+		unanswered_until; /* DONE, LEAVE, RESTORE: at least so long an update may still land; 0 = no claim */
 };
 
 enum journal_verdict {

@@ -54,6 +54,9 @@ struct wallclock eks_node_marked_at(const struct scope *scope, const struct reso
 /* Since when it is drained, where drains are paced (scope->drained_since); 0 = the annotation does not say, or there is none. */
 struct wallclock eks_node_drained_since(const struct scope *scope, const struct resource *resource);
 
+/* Was our annotation written by the evacuation of the scope (evacuation_uid)? One that took over from another finds that one's marks. */
+bool eks_node_is_marked_by(const struct scope *scope, const struct resource *resource);
+
 /* What provides it, for a person: "NodePool default" (karpenter.sh/nodepool), "node group web" (eks.amazonaws.com/nodegroup …), or NULL. */
 const char *eks_node_provider(const struct resource *resource, struct arena *arena);
 
