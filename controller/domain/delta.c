@@ -28,13 +28,38 @@ struct string_list delta_without(const struct string_list *current, const struct
 	return out;
 }
 
+static const char *vpc_of(const struct scope *scope, const struct string_list *subnets)
+{
+	for (size_t i = 0; i < subnets->count; i++) {
+		const struct subnet *subnet = scope_subnet(scope, subnets->at[i]);
+
+		if (subnet != NULL)
+			return subnet->vpc_id;
+	}
+	return NULL;
+}
+
+static bool differ(const char *a, const char *b)
+{
+	return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+/* Subnets of the account that may stand beside the others: nothing lies in two VPCs. */
+static bool fits(const struct scope *scope, const char *id, const char *vpc)
+{
+	const struct subnet *subnet = scope_subnet(scope, id);
+
+	return subnet != NULL && !differ(subnet->vpc_id, vpc);
+}
+
 struct string_list delta_missing(const struct scope *scope, const struct string_list *current,
                                  const struct string_list *removed, struct arena *arena)
 {
+	const char *vpc = vpc_of(scope, current);
 	struct string_list out = {0};
 
 	for (size_t i = 0; i < removed->count; i++)
-		if (!string_list_has(current, removed->at[i]) && scope_subnet(scope, removed->at[i]) != NULL)
+		if (!string_list_has(current, removed->at[i]) && fits(scope, removed->at[i], vpc))
 			add_once(&out, arena, removed->at[i]);
 	return out;
 }
@@ -145,20 +170,12 @@ const char *delta_unsettled(const struct scope *scope, const struct change *chan
 	                                  : arena_printf(arena, "its configuration does not have %s yet", ids);
 }
 
-static const char *vpc_of(const struct scope *scope, const struct string_list *subnets)
+static bool all_of_another_vpc(const struct scope *scope, const struct string_list *removed, const char *vpc)
 {
-	for (size_t i = 0; i < subnets->count; i++) {
-		const struct subnet *subnet = scope_subnet(scope, subnets->at[i]);
-
-		if (subnet != NULL)
-			return subnet->vpc_id;
-	}
-	return NULL;
-}
-
-static bool differ(const char *a, const char *b)
-{
-	return a != NULL && b != NULL && strcmp(a, b) != 0;
+	for (size_t i = 0; i < removed->count; i++)
+		if (fits(scope, removed->at[i], vpc))
+			return false;
+	return delta_count_known(scope, removed) > 0;
 }
 
 enum stand delta_compare(const struct scope *scope, const struct change *change, const struct resource *resource,
@@ -170,7 +187,7 @@ enum stand delta_compare(const struct scope *scope, const struct change *change,
 		return STAND_SUPERSEDED;
 	if (change->removed.count > 0 && delta_count_known(scope, &change->removed) == 0)
 		return STAND_GONE;
-	if (differ(vpc_of(scope, &resource->subnets), vpc_of(scope, &change->removed)))
+	if (all_of_another_vpc(scope, &change->removed, vpc_of(scope, &resource->subnets)))
 		return STAND_SUPERSEDED;
 	return delta_missing(scope, &resource->subnets, &change->removed, arena).count == 0 ? STAND_BACK : STAND_OUT;
 }

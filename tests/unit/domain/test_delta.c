@@ -255,7 +255,7 @@ static enum stand stands(const struct change *change, const char *subnets)
 static void name_vpcs(void)
 {
 	for (size_t i = 0; i < scope.subnets.count; i++)
-		scope.subnets.at[i].vpc_id = strcmp(scope.subnets.at[i].id, "x") == 0 ? "vpc-2" : "vpc-1";
+		scope.subnets.at[i].vpc_id = scope.subnets.at[i].id[0] == 'x' ? "vpc-2" : "vpc-1";
 }
 
 Test(delta, only_what_the_account_shows_remains)
@@ -304,7 +304,10 @@ Test(delta, compare)
 	struct change change = change_of("a1 a2", "a1 b1 a2");
 	struct change partly = change_of("a1 gone", "a1 b1");
 	struct change vanished = change_of("gone", "gone b1");
+	struct change moved = change_of("a1 x2", "a1 b1");
 
+	add_subnet("x2", "az1");
+	subnets_sort(&scope.subnets);
 	name_vpcs();
 	cr_expect_eq(stands(&change, "b1"), STAND_OUT);
 	cr_expect_eq(stands(&change, "b1 a1"), STAND_OUT, "part of it is still missing");
@@ -316,6 +319,10 @@ Test(delta, compare)
 	cr_expect_eq(stands(&vanished, ""), STAND_SUPERSEDED, "there is nothing to add to");
 	cr_expect_eq(stands(&change, "x"), STAND_SUPERSEDED, "another VPC");
 	cr_expect_eq(stands(&change, "lost x"), STAND_SUPERSEDED, "the first that is known tells the VPC");
+	cr_expect_eq(stands(&moved, "x"), STAND_OUT, "it lost subnets in both VPCs, and lies in one");
+	cr_expect_eq(stands(&moved, "x x2"), STAND_BACK);
+	cr_expect_eq(stands(&moved, "b1"), STAND_OUT);
+	cr_expect_eq(stands(&moved, "b1 a1"), STAND_BACK, "what lies in the other VPC is not missing");
 	cr_expect_eq(stands(&change, "lost"), STAND_OUT, "an unknown subnet says nothing about the VPC");
 }
 

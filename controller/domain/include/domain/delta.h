@@ -15,7 +15,10 @@ void delta_split(const struct scope *scope, const struct string_list *current, s
 struct string_list delta_without(const struct string_list *current, const struct string_list *removed,
                                  struct arena *arena);
 
-/* Those of `removed` that are not in `current` and that the account still has (scope): what remains to be put back. */
+/*
+ * Those of `removed` that are not in `current` and that the account still has (scope), in the VPC where `current` lies: what remains to be put back. A
+ * resource that moved into another VPC while it was held may have lost subnets in both.
+ */
 struct string_list delta_missing(const struct scope *scope, const struct string_list *current,
                                  const struct string_list *removed, struct arena *arena);
 
@@ -55,7 +58,7 @@ const char *delta_unsettled(const struct scope *scope, const struct change *chan
 
 /*
  * Restoring, where a resource with a list of subnets stands; NULL: it is gone. An incarnation that one of the two lacks
- * tells nothing, nor does a subnet that the account does not show tell the VPC.
+ * tells nothing, nor does a subnet that the account does not show tell the VPC. In another VPC it is when nothing of what was taken out lies in its own.
  */
 enum stand delta_compare(const struct scope *scope, const struct change *change, const struct resource *resource,
                          struct arena *arena);
