@@ -79,6 +79,15 @@ static void append_sha256(struct text *text, const char *bytes, size_t length)
 	text_append_hex(text, hash, sizeof(hash));
 }
 
+const char *sigv4_hash(struct arena *arena, const char *bytes, size_t length)
+{
+	struct text text;
+
+	text_init(&text, 2 * HASH_BYTES + 1);
+	append_sha256(&text, bytes, length);
+	return text_take(&text, arena);
+}
+
 static bool is_unsigned(const char *lower_name)
 {
 	for (size_t i = 0; unsigned_headers[i] != NULL; i++) {

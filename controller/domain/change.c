@@ -19,6 +19,7 @@ static const char *const GUARD_NAMES[GUARDS] = {
 	[GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER] = "UnsupportedDeploymentController",
 	[GUARD_TAGS_UNREADABLE] = "TagsUnreadable",
 	[GUARD_UNREPLICATED] = "Unreplicated",
+	[GUARD_PLAN_CHANGED] = "PlanChanged",
 };
 
 static const char *const STAND_NAMES[] = {

@@ -177,8 +177,8 @@ static void note_undrained(struct item *item)
 	if (!reason)
 		return;
 	plan_note_allowed(&item->decision.change, GUARD_NODES_NOT_DRAINED, reason, &item->decision_arena);
-	item_set_remark(
-		item, arena_printf(&item->decision_arena, "%s overridden: %s", guard_name(GUARD_NODES_NOT_DRAINED), reason));
+	item_set_remark(item,
+	                guard_overridden(item->decision.reason, GUARD_NODES_NOT_DRAINED, reason, &item->decision_arena));
 }
 
 /* It is to be taken out; but now? */

@@ -184,7 +184,7 @@ static void remark_allowed(struct drain *drain, struct arena *arena)
 	const char *reason = plan_allows(item->evacuation, GUARD_UNREPLICATED, item->change.name);
 
 	if (reason && !item->remark[0])
-		item_set_remark(drain->item, arena_printf(arena, "%s overridden: %s", guard_name(GUARD_UNREPLICATED), reason));
+		item_set_remark(drain->item, guard_overridden(NULL, GUARD_UNREPLICATED, reason, arena));
 }
 
 /* Looking. */

@@ -37,6 +37,7 @@ static struct evacuation *evacuation_new(struct engine *engine)
 	arena_init(&evacuation->told_arena, "told", OBJECT_ARENA_MAX);
 	arena_init(&evacuation->registration.arena, "registration", OBJECT_ARENA_MAX);
 	items_init(&evacuation->items);
+	planned_init(&evacuation->planned);
 	volumes_init(&evacuation->volumes);
 	evacuation->nodes_due = true;
 	while (*last)
@@ -55,6 +56,7 @@ void evacuation_free(struct evacuation *evacuation)
 	evacuation_abort(evacuation);
 	exchange_cancel(evacuation->engine, evacuation->status_exchange);
 	items_done(&evacuation->items);
+	planned_done(&evacuation->planned);
 	volumes_done(evacuation);
 	facts_release(evacuation->facts);
 	arena_done(&evacuation->registration.arena);
@@ -78,7 +80,7 @@ static bool refuses_the_whole(const char *reason)
 {
 	enum guard guard = guard_parse(reason);
 
-	return guard == GUARD_OTHER_ZONE || guard == GUARD_MAX_NODES_PERCENT;
+	return guard == GUARD_OTHER_ZONE || guard == GUARD_MAX_NODES_PERCENT || guard == GUARD_PLAN_CHANGED;
 }
 
 /* Its time was over for the process before: it was put back, or was being. A zone that was refused is given back, too, but has no such time. */
@@ -147,6 +149,7 @@ static void take_object(struct evacuation *evacuation, const struct json *object
 		evacuation->nodes_due = true;
 		for (size_t lane = 0; lane < LANES_MAX; lane++)
 			evacuation->items.lanes[lane].paced.judged = false;
+		planned_edited(evacuation);
 	}
 	evacuation_touch(evacuation);
 }
@@ -160,6 +163,7 @@ void evacuation_begin_anew(struct evacuation *evacuation)
 	evacuation->observed_for_restore = false;
 	evacuation->observe_due = (struct instant){0};
 	evacuation->nodes_due = true;
+	planned_begin_anew(evacuation);
 }
 
 void evacuation_touch(struct evacuation *evacuation)
@@ -192,6 +196,7 @@ void evacuation_learn(struct engine *engine, const struct json *object)
 	take_object(evacuation, object);
 	take_over_status(evacuation);
 	plan_take_status(evacuation, json_get(evacuation->object, "status"));
+	planned_take_status(evacuation, json_get(evacuation->object, "status"));
 }
 
 void evacuation_forget(struct engine *engine, const char *name, const char *uid)

@@ -11,6 +11,7 @@
 #include "kube/manifest.h"
 #include "phase.h"
 #include "place.h"
+#include "planned.h"
 #include "registration.h"
 #include "volumes.h"
 
@@ -41,6 +42,7 @@ struct evacuation {
 	int verify_tries;
 	uint64_t verify_serial; /* restoring: the observation that is to show that nothing is left; 0 = none yet */
 	struct items items;
+	struct planned planned;
 	struct volumes volumes;
 	struct instant remarks_until; /* at recovery; 0 = none were waited for yet */
 	bool remarks_told;

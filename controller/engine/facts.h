@@ -19,7 +19,8 @@ struct facts {
 	size_t survey_count;
 	int64_t generation; /* of the object when it was begun */
 	struct instant began;
-	bool complete; /* all surveys have ended; until then more comes */
+	bool records_read; /* the journal was asked at all */
+	bool complete;     /* all surveys have ended; until then more comes */
 	int references;
 };
 

@@ -54,8 +54,11 @@ static bool services_wait(const struct item *item)
 	size_t services = item_lane_of(&ecs_service);
 	int64_t patience_ms = GATE_SERVICES_MS + pacing_extends_ms(evacuation, services, GATE_SERVICES_MS);
 
-	if (!item->carries_ecs || !evacuation->started_at.us ||
-	    wallclock_after_ms(evacuation->started_at, patience_ms).us <= engine_wall(evacuation->engine).us)
+	if (!item->carries_ecs)
+		return false;
+	if (evacuation->manifest.mode == MODE_EVACUATE && /* a plan has not begun, and says for what it will wait */
+	    (!evacuation->started_at.us ||
+	     wallclock_after_ms(evacuation->started_at, patience_ms).us <= engine_wall(evacuation->engine).us))
 		return false;
 	return items->lanes[services].running + items->states[services][ITEM_PLANNED] +
 	           items->states[services][ITEM_WAITING] >

@@ -8,6 +8,12 @@
 
 #define COUNT_EVERY_MS 1000
 
+const char *guard_overridden(const char *before, enum guard guard, const char *reason, struct arena *arena)
+{
+	return arena_printf(arena, "%s%s%s overridden: %s", before ? before : "", before ? "; " : "", guard_name(guard),
+	                    reason);
+}
+
 /* A person's word, noted in what is written down; else it is refused. */
 static void refuse_zones(const struct evacuation *evacuation, const char *name, const char *why, struct arena *arena,
                          struct decision *decision)
@@ -19,7 +25,7 @@ static void refuse_zones(const struct evacuation *evacuation, const char *name, 
 		return;
 	}
 	plan_note_allowed(&decision->change, GUARD_MIN_REMAINING_ZONES, reason, arena);
-	decision->reason = arena_printf(arena, "%s overridden: %s", guard_name(GUARD_MIN_REMAINING_ZONES), reason);
+	decision->reason = guard_overridden(decision->reason, GUARD_MIN_REMAINING_ZONES, reason, arena);
 }
 
 static struct string_list zones_left(const struct scope *scope, const struct resource *resource,

@@ -22,6 +22,9 @@ struct node_share {
 	size_t zones_left;  /* that the others lie in */
 };
 
+/* "ManagedByEks overridden: …", behind what was said `before` of others (NULL = nothing). */
+const char *guard_overridden(const char *before, enum guard guard, const char *reason, struct arena *arena);
+
 /*
  * MinRemainingZones of a resource with subnets: what `decision` (VERDICT_CHANGE) leaves lies in too few zones. Refused then, unless a person allows
  * it: that is noted in the change.

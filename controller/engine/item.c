@@ -337,8 +337,6 @@ static void item_mark_record(struct item *item, bool has)
 	if (item->has_record == has)
 		return;
 	item->has_record = has;
-	if (has)
-		item_set_held(item, true);
 	items_of(item)->records += has ? 1 : (size_t)-1;
 	item_consider(item);
 }
@@ -346,6 +344,8 @@ static void item_mark_record(struct item *item, bool has)
 void item_set_record(struct item *item, const struct record *record)
 {
 	item_mark_record(item, record != NULL);
+	if (record && string_list_has(&record->owners, item->evacuation->engine->cluster.owner))
+		item_set_held(item, true);
 	if (record) {
 		item->change.removed = record->removed;
 		if (record_change(record).incarnation)

@@ -352,6 +352,7 @@ struct observation *observation_start(struct evacuation *evacuation, bool survey
 	observation->engine = evacuation->engine;
 	observation->facts = facts_new();
 	observation->facts->generation = evacuation->manifest.generation;
+	observation->facts->records_read = records;
 	observation->facts->began = engine_now(evacuation->engine);
 	observation->told = ended;
 	observation->surveys = surveys;

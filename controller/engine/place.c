@@ -74,7 +74,7 @@ static const struct step *describe_hear(void *self, const struct answer *answer)
 	bool ready = false;
 
 	if (answer->error) {
-		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table &&
+		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table && place->table_needed &&
 		    !something_is_held(place->engine))
 			return &step_create;
 		return table_failed(place, answer);
@@ -138,14 +138,24 @@ static const struct step step_create = {"create the table", create_ask, create_h
 static const struct step step_creating = {"wait for the table", creating_ask, describe_hear};
 static const struct step step_backups = {"switch on backups", backups_ask, backups_hear};
 
-bool place_table(struct place *place)
+bool place_table(struct place *place, bool needs)
 {
 	struct instant now = engine_now(place->engine);
 
+	if (needs && !place->table_needed) {
+		place->table_needed = true;
+		place->table_error = (struct error){0}; /* that it is missing may be mended now */
+		place->table_due = (struct instant){0};
+	}
 	if (place->table_ready || process_running(&place->table_process) || !instant_reached(place->table_due, now))
 		return place->table_ready;
 	process_start(&place->table_process, place->engine, place, &step_describe, NULL);
 	return false;
+}
+
+bool place_table_known(const struct place *place)
+{
+	return place->table_ready || place->table_error.kind != ERROR_NONE;
 }
 
 void place_table_lost(struct place *place, const struct error *error)

@@ -35,6 +35,7 @@ struct place {
 	/* The table. Once ready it stays so until a call says that it is missing. */
 	bool table_ready;
 	bool table_created_by_us;
+	bool table_needed; /* something is to be written into it: a missing one may be made. Plans only read */
 	struct process table_process;
 	struct error table_error; /* why it is not ready; kind ERROR_NONE while it is being found out */
 	struct instant table_due;
@@ -58,8 +59,11 @@ struct limiter *place_limiter(struct place *place, const char *service, const ch
 /* How many updates of a kind its service's quota lets go within a second, a fifth left to looks; at least one. */
 size_t place_changes_a_second(const struct actuator *actuator);
 
-/* See to the table: describe it, make it if that is asked for. True when it is ready. */
-bool place_table(struct place *place);
+/* See to the table: describe it; make it if that is asked for and something `needs` it. True when it is ready. */
+bool place_table(struct place *place, bool needs);
+
+/* Is it known whether there is a table to be read? */
+bool place_table_known(const struct place *place);
 
 /* A call said that the table is not there. */
 void place_table_lost(struct place *place, const struct error *error);

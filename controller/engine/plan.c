@@ -66,7 +66,9 @@ static void decide_alone(const struct evacuation *evacuation, const struct actua
 	if (behind)
 		plan_note_allowed(&out->change, out->guard_behind, behind, arena);
 	out->verdict = VERDICT_CHANGE;
-	out->reason = arena_printf(arena, "%s overridden: %s", guard_name(out->guard), reason);
+	out->reason = guard_overridden(NULL, out->guard, reason, arena);
+	if (behind)
+		out->reason = guard_overridden(out->reason, out->guard_behind, behind, arena);
 	out->guard = GUARD_NONE;
 }
 
@@ -75,6 +77,7 @@ void plan_decide(const struct evacuation *evacuation, const struct actuator *act
 {
 	decide_alone(evacuation, actuator, resource, arena, out);
 	guard_zones(evacuation, resource, arena, out);
+	planned_limit(evacuation, resource, arena, out);
 }
 
 static bool ours(const struct evacuation *evacuation, const struct record *record)
@@ -135,6 +138,8 @@ static void take_decision(struct item *item, const struct decision *decision, co
 			take_out(item);
 		else if (item->state != ITEM_APPLIED)
 			item_become(item, ITEM_SETTLED, NULL);
+		if (decision->reason)
+			item_set_remark(item, decision->reason);
 		break;
 	case VERDICT_CHANGE:
 	case VERDICT_JOIN:
@@ -203,6 +208,37 @@ static void take_settling(struct item *item, const struct resource *resource)
 	}
 }
 
+/* Nothing was planned of it; or it was only planned, and has left the zone since: then it is forgotten, as one that is not there any more. */
+static bool leave_out(const struct evacuation *evacuation, const struct resource *resource)
+{
+	struct item *item = items_find(&evacuation->items, resource->id);
+
+	if (!item)
+		return true;
+	if (evacuation->manifest.mode != MODE_PLAN || item->held)
+		return false;
+	item_set_record(item, NULL); /* of another owner, that has put it back */
+	return true;
+}
+
+/* What nobody has begun yet is planned as it is by now. */
+static void take_plan(struct item *item, const struct decision *decision, const struct record *record,
+                      struct arena *arena)
+{
+	const char *remark = decision->reason;
+
+	if (item->held && !record)
+		return;
+	if (decision->verdict == VERDICT_CHANGE && !record && decision->change.id &&
+	    !string_list_equal(&decision->change.removed, &item->change.removed))
+		item_set_change(item, &decision->change);
+	if (record && !ours(item->evacuation, record))
+		remark = arena_printf(arena, "%s%sowner %s has it out already, and this evacuation joins", remark ? remark : "",
+		                      remark ? "; " : "", record->owners.count ? record->owners.at[0] : "of another name");
+	if (item->evacuation->manifest.mode == MODE_PLAN)
+		item_set_remark(item, decision->verdict == VERDICT_REFUSED ? NULL : remark);
+}
+
 static void take_resource(struct evacuation *evacuation, const struct actuator *actuator,
                           const struct resource *resource, struct arena *arena)
 {
@@ -215,12 +251,14 @@ static void take_resource(struct evacuation *evacuation, const struct actuator *
 		return;
 	}
 	plan_decide(evacuation, actuator, resource, arena, &decision);
-	if (decision.verdict == VERDICT_NOTHING && !record && !items_find(&evacuation->items, resource->id))
+	planned_gather_resource(evacuation, resource, &decision, record);
+	if (decision.verdict == VERDICT_NOTHING && !record && leave_out(evacuation, resource))
 		return;
 	item = item_of(evacuation, actuator, resource, &decision);
 	item->seen = evacuation->facts_serial;
 	if (process_running(&item->process) || knows_more(item))
 		return;
+	take_plan(item, &decision, record, arena);
 	item_set_record(item, record);
 	pacing_take_record(item);
 	item_set_carried(item, resource);
@@ -284,6 +322,8 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 
 	if (record->unreadable || !ours(evacuation, record) || !actuator)
 		return;
+	if (!evacuation->restoring && !(item && item->excluded))
+		planned_gather_record(evacuation, record);
 	if (item) {
 		if (!item->has_record && !process_running(&item->process) && !knows_more(item))
 			item_set_record(item, record);
@@ -317,23 +357,34 @@ static bool half_done(const struct facts *facts)
 	return false;
 }
 
-void plan_take_facts(struct evacuation *evacuation)
+static void take_all(struct evacuation *evacuation)
 {
-	struct facts *facts = evacuation->facts;
+	const struct facts *facts = evacuation->facts;
 	struct arena arena;
 
 	arena_init(&arena, "plan", 256u << 20);
+	planned_gather_begin(evacuation);
 	for (size_t i = 0; i < facts->survey_count; i++)
 		for (size_t k = 0; facts->surveys[i]->done && k < facts->surveys[i]->resources.count; k++)
 			take_resource(evacuation, facts->surveys[i]->actuator, &facts->surveys[i]->resources.at[k], &arena);
 	for (size_t i = 0; i < facts->records.count; i++)
 		take_record(evacuation, &facts->records.at[i]);
+	arena_done(&arena);
+}
+
+void plan_take_facts(struct evacuation *evacuation)
+{
+	bool unlimited = planned_unlimit(evacuation);
+
+	take_all(evacuation);
+	if (unlimited && !planned_recognise(evacuation))
+		take_all(evacuation);
+	planned_gather_end(evacuation);
 	for (struct item *item = evacuation->items.first; item; item = item->next) {
 		take_lost(item);
 		take_vanished(item);
 	}
-	arena_done(&arena);
-	evacuation->engine->proved |= !half_done(facts);
+	evacuation->engine->proved |= !half_done(evacuation->facts);
 }
 
 /* What these credentials cannot put back is left, until a person has deleted its record. */

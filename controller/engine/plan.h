@@ -65,6 +65,9 @@ void plan_start(struct evacuation *evacuation);
 /* Mode Plan: nothing begins, but nodes say which pods they would lose, and groups for which nodes they would wait. */
 void plan_tell(struct evacuation *evacuation);
 
+/* How long it will take to apply what is planned and not begun, in seconds (estimate.h). */
+int64_t plan_estimate(const struct evacuation *evacuation);
+
 /* The same for putting back; `aws` false: nodes only. */
 void plan_start_restores(struct evacuation *evacuation, bool aws);
 

@@ -1,6 +1,9 @@
+#include <string.h>
+
 #include "actuators/registry.h"
 #include "change.h"
 #include "drain.h"
+#include "estimate.h"
 #include "gate.h"
 #include "nodes/eks_node.h"
 #include "pacing.h"
@@ -207,6 +210,16 @@ void plan_start(struct evacuation *evacuation)
 		start_lanes(evacuation, start_aws);
 }
 
+/* Its remark is what was decided of it; what a person says of its nodes comes behind that, once. */
+static void tell_override(struct item *item, struct arena *arena)
+{
+	const char *reason = gate_overridden(item, arena);
+
+	if (reason && !strstr(item->remark, guard_name(GUARD_NODES_NOT_DRAINED)))
+		item_set_remark(
+			item, guard_overridden(item->remark[0] ? item->remark : NULL, GUARD_NODES_NOT_DRAINED, reason, arena));
+}
+
 static void tell_gate(struct item *item)
 {
 	struct arena arena;
@@ -216,7 +229,16 @@ static void tell_gate(struct item *item)
 		return;
 	arena_init(&arena, "gate", 1u << 20);
 	item_become(item, ITEM_PLANNED, gate_waits(item, &arena, &guard));
+	tell_override(item, &arena);
 	arena_done(&arena);
+}
+
+static void tell_node(struct item *item)
+{
+	if (item->state == ITEM_GONE) /* nothing of it was begun */
+		item_drop(item);
+	else if (drain_is_due(item))
+		drain_start(item);
 }
 
 void plan_tell(struct evacuation *evacuation)
@@ -225,11 +247,36 @@ void plan_tell(struct evacuation *evacuation)
 	struct item *item;
 
 	while ((item = lane_next_considered(&items->lanes[LANE_NODES])) != NULL)
-		if (drain_is_due(item))
-			drain_start(item);
+		tell_node(item);
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)
 		while ((item = lane_next_considered(&items->lanes[lane])) != NULL)
 			tell_gate(item);
+}
+
+static struct estimate_kind estimate_kind_of(const struct evacuation *evacuation, const struct actuator *actuator)
+{
+	const struct aws_quota *quota = aws_quota_find(actuator->service, actuator->update_operation);
+	const size_t *states = evacuation->items.states[item_lane_of(actuator)];
+	size_t all = (size_t)evacuation->manifest.max_in_flight;
+	size_t max = place_changes_a_second(actuator);
+
+	return (struct estimate_kind){.changes = states[ITEM_PLANNED] + states[ITEM_WAITING],
+	                              .rate_per_s = quota ? quota->rate_per_s : 1,
+	                              .burst_count = quota ? quota->burst_count : 0,
+	                              .at_once = max < all ? max : all};
+}
+
+int64_t plan_estimate(const struct evacuation *evacuation)
+{
+	struct estimate estimate = {.nodes = evacuation->items.states[LANE_NODES][ITEM_PLANNED],
+	                            .max_in_flight = evacuation->manifest.max_in_flight,
+	                            .batch_percent = evacuation->manifest.batch_percent,
+	                            .batch_interval_s = evacuation->manifest.batch_interval_s};
+	const struct actuator *actuator;
+
+	for (size_t i = 0; i < ESTIMATE_KINDS_MAX && (actuator = registry_at(i)) != NULL; i++)
+		estimate.kinds[estimate.kind_count++] = estimate_kind_of(evacuation, actuator);
+	return estimate_seconds(&estimate);
 }
 
 /* A node is put back first, without waiting for AWS; its copy is closed when the journal can be reached. */

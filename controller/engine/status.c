@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "estimate.h"
 #include "event.h"
 #include "kube/objects.h"
 #include "pacing.h"
+#include "plan.h"
 #include "state.h"
 
 #define STATUS_EVERY_MS 1000
@@ -98,6 +100,20 @@ static const char *held_reason(const struct tally *tally, bool held, const char 
 	return tally->settled < tally->changed ? "NotSettled" : fine;
 }
 
+/* What would be done, and how long that takes as far as anybody can know. */
+static const char *planned_note(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
+{
+	const char *asked = evacuation->manifest.plan_hash;
+	const char *hash = planned_hash(evacuation);
+	char words[ESTIMATE_WORDS_BYTES];
+
+	estimate_words(plan_estimate(evacuation), words);
+	return arena_printf(arena, "planned: %zu would be changed, %zu refused; %s%s%s", tally->open, tally->refused,
+	                    tally->open ? words : "nothing to be done",
+	                    tally->open ? " at the services' quotas, and what draining and settling take" : "",
+	                    asked && hash && !text_equal(asked, hash) ? "; it is not the plan of spec.planHash" : "");
+}
+
 static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
 {
 	struct tally tally = phase_tally(&evacuation->items, NULL);
@@ -119,7 +135,7 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 		                    evacuation->manifest.zone_id, tally.settled, tally.changed - tally.settled, tally.refused,
 		                    tally.failed + tally.rival);
 	case PHASE_PLANNED:
-		return arena_printf(arena, "planned: %zu would be changed, %zu refused", tally.open, tally.refused);
+		return planned_note(evacuation, &tally, arena);
 	case PHASE_RESTORING:
 		return arena_printf(arena, "%sputting zone %s back%s",
 		                    evacuation->expired ? "its time is over (spec.expiresAfterSeconds): " : "",
@@ -201,7 +217,17 @@ static void add_progress(struct json *status, const struct evacuation *evacuatio
 	json_set_integer(status, "failed", (int64_t)(tally.failed + tally.rival));
 }
 
-/* Changes: those that need a person first. */
+/* Changes: those that need a person first, then what is planned, in the order in which it is done. */
+
+#define URGENCIES 7
+
+/* Nodes at once; what waits for something, for which its plan has a reason, last. */
+static int turn_of(const struct item *item)
+{
+	if (item_is_node(item))
+		return 3;
+	return item->reason[0] ? 5 : 4;
+}
 
 static int urgency(const struct item *item)
 {
@@ -216,8 +242,10 @@ static int urgency(const struct item *item)
 	case ITEM_RESTORING:
 	case ITEM_APPLIED:
 		return 2;
+	case ITEM_PLANNED:
+		return turn_of(item);
 	default:
-		return 3;
+		return URGENCIES - 1;
 	}
 }
 
@@ -227,6 +255,8 @@ static struct json *change_entry(const struct item *item, struct arena *arena)
 	const char *guard = guard_name(item->guard);
 	const char *reason = item->reason[0] ? item->reason : item->remark;
 
+	if (item->state == ITEM_PLANNED && item->reason[0] && item->remark[0])
+		reason = arena_printf(arena, "%s; %s", item->reason, item->remark);
 	if ((item->state == ITEM_REFUSED || item->state == ITEM_WAITING) && guard[0])
 		reason = arena_printf(arena, "%s: %s", guard, item->reason);
 	json_set_string(entry, "kind", item->change.kind);
@@ -247,7 +277,7 @@ static void add_changes(struct json *status, const struct evacuation *evacuation
 	size_t bytes = strlen(json_print(status, arena));
 	size_t listed = 0;
 
-	for (int level = 0; level <= 3; level++)
+	for (int level = 0; level < URGENCIES; level++)
 		for (const struct item *item = evacuation->items.first; item; item = item->next) {
 			struct json *entry;
 
@@ -280,6 +310,9 @@ struct json *status_build(const struct evacuation *evacuation, struct arena *are
 	json_set_string(status, "phase", phase_name(evacuation->phase));
 	json_set_string(status, "zoneName", scope ? scope->zone_name : json_get_string(before, "zoneName"));
 	json_set_string(status, "accountId", scope ? scope->account_id : json_get_string(before, "accountId"));
+	json_set_string(status, "planHash", planned_hash(evacuation));
+	if (evacuation->phase == PHASE_PLANNED)
+		json_set_integer(status, "estimatedSeconds", plan_estimate(evacuation));
 	add_progress(status, evacuation, arena);
 	add_summary(status, evacuation, arena);
 	set_time(status, "startedAt", evacuation->started_at, arena);

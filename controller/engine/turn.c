@@ -130,7 +130,7 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 		tell_identity(evacuation);
 		return false;
 	}
-	if (place_table(evacuation->place) || !needs_table)
+	if (place_table(evacuation->place, needs_table) || !needs_table)
 		return true;
 	if (evacuation->place->table_error.kind == ERROR_ABSENT)
 		stall_set(

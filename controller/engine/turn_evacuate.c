@@ -1,5 +1,6 @@
 #include "admit.h"
 #include "drain.h"
+#include "nodes/eks_node.h"
 #include "pacing.h"
 #include "plan.h"
 #include "remark.h"
@@ -28,19 +29,70 @@ static bool started(struct evacuation *evacuation)
 	return !turn_is_expired(evacuation);
 }
 
+/*
+ * What a plan is made of, without writing anything, not even a table. What the journal holds belongs to it; while that cannot be read the rest is looked at
+ * all the same. False: AWS cannot be asked.
+ */
+static bool observe_for_plan(struct evacuation *evacuation)
+{
+	const struct error *trouble;
+	const struct place *place;
+
+	if (!turn_aws_is_ready(evacuation, false))
+		return false;
+	place = evacuation->place;
+	trouble = &place->table_error;
+	if (evacuation->facts && place->table_ready && !evacuation->facts->records_read)
+		evacuation->observe_due = (struct instant){0};
+	if (place_table_known(place))
+		turn_observe(evacuation, place->table_ready);
+	turn_tell_observation(evacuation);
+	if (!evacuation->stall.reason[0] && trouble->kind != ERROR_NONE && trouble->kind != ERROR_ABSENT)
+		stall_from_error(&evacuation->stall, "Journal", trouble);
+	return true;
+}
+
+/* Nodes need no AWS, but the check of a plan does: a person decides whether they are to wait for it. */
+static void tell_unchecked(struct evacuation *evacuation)
+{
+	struct stall why = evacuation->stall;
+
+	if (why.reason[0] && evacuation_targets(evacuation, EKS_NODE_KIND) &&
+	    evacuation->refused_generation != evacuation->manifest.generation)
+		stall_set(
+			&evacuation->stall, why.reason,
+			"%s; until it is known whether the plan is that of spec.planHash nodes wait, too: empty that field to let them go",
+			why.message);
+}
+
 static void turn_plan_only(struct evacuation *evacuation)
 {
 	evacuation->phase = PHASE_OBSERVING;
-	if (!turn_aws_is_ready(evacuation, false))
+	if (!observe_for_plan(evacuation))
 		return;
-	turn_observe(evacuation, evacuation->place->table_ready);
-	turn_tell_observation(evacuation);
 	plan_take_nodes(evacuation);
 	plan_tell(evacuation);
 	volumes_turn(evacuation);
 	guard_share(evacuation);
-	if (evacuation->facts)
+	items_sweep(&evacuation->items);
+	if (evacuation->facts && evacuation->facts->complete &&
+	    evacuation->facts->generation == evacuation->manifest.generation)
 		evacuation->phase = PHASE_PLANNED;
+}
+
+/* spec.planHash is checked before the first change, of nodes too. True once it is the plan, and the status says which one that is. */
+static bool turn_check(struct evacuation *evacuation)
+{
+	bool is_plan = true;
+
+	evacuation->phase = PHASE_OBSERVING;
+	if (planned_is_due(evacuation)) {
+		plan_take_nodes(evacuation);
+		is_plan = observe_for_plan(evacuation) && planned_check(evacuation);
+		if (!is_plan)
+			tell_unchecked(evacuation);
+	}
+	return is_plan && (evacuation->manifest.finalizer || planned_is_told(evacuation));
 }
 
 static bool may_begin(struct evacuation *evacuation)
@@ -203,6 +255,7 @@ static void begin_after_recovery(struct evacuation *evacuation)
 {
 	evacuation->registration.recovered = 0;
 	registration_begin_anew(evacuation);
+	planned_begin_anew(evacuation);
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		if (!item_is_node(item)) {
 			item_set_record(item, NULL);
@@ -240,6 +293,9 @@ void turn_evacuating(struct evacuation *evacuation)
 		turn_plan_only(evacuation);
 		return;
 	}
+	if (!turn_check(evacuation))
+		return;
+	evacuation->phase = PHASE_PENDING;
 	turn_nodes(evacuation);
 	if (evacuation->refused_generation == evacuation->manifest.generation || turn_is_expired(evacuation))
 		return;

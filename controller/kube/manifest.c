@@ -162,6 +162,22 @@ static bool read_mode(const struct place *place, const struct json *spec, struct
 	return true;
 }
 
+static bool read_plan_hash(const struct place *place, const struct json *spec, struct manifest *out)
+{
+	const struct json *value = member(spec, "planHash");
+	const char *hash = json_string(value);
+	size_t prefix = strlen("sha256:");
+
+	if (value == NULL || (hash != NULL && *hash == '\0'))
+		return true;
+	out->plan_hash = hash;
+	if (hash == NULL || !text_starts_with(hash, "sha256:") || strlen(hash) != prefix + 64 ||
+	    strspn(hash + prefix, DIGITS "abcdef") != 64)
+		return refuse(place, "spec.planHash",
+		              "must be a plan's hash as status.planHash tells it: sha256: and 64 digits");
+	return true;
+}
+
 static bool read_tags(const struct place *place, const char *path, const struct json *map, struct tags *out)
 {
 	if (map == NULL)
@@ -445,14 +461,14 @@ static bool read_guards(const struct place *place, const struct json *spec, stru
 static bool read_spec(const struct place *place, const struct json *spec, struct manifest *out)
 {
 	static const char *const known[] = {
-		"zoneId", "region", "mode", "targets", "pacing", "guards", "expiresAfterSeconds", NULL};
+		"zoneId", "region", "mode", "planHash", "targets", "pacing", "guards", "expiresAfterSeconds", NULL};
 
 	if (json_type(spec) != JSON_OBJECT)
 		return check_object(place, "spec", spec, known);
 	/* Which zone it is about is known even where the rest is refused: what was taken out of it must still find its way back. */
 	return read_zone(place, spec, out) && read_region(place, spec, out) && check_object(place, "spec", spec, known) &&
-	       read_mode(place, spec, out) && read_targets(place, spec, out) && read_pacing(place, spec, out) &&
-	       read_guards(place, spec, out) &&
+	       read_mode(place, spec, out) && read_plan_hash(place, spec, out) && read_targets(place, spec, out) &&
+	       read_pacing(place, spec, out) && read_guards(place, spec, out) &&
 	       read_whole_number(place, "spec.expiresAfterSeconds", member(spec, "expiresAfterSeconds"), 0, EXPIRY_MAX_S,
 	                         &out->expires_after_s);
 }

@@ -118,6 +118,21 @@ def test_plan_becomes_evacuate_but_not_back(kube: Kube) -> None:
     refused(lambda: patch(kube, {"mode": "Drill"}), "spec.mode")
 
 
+HASH = "sha256:" + "0123456789abcdef" * 4
+
+
+def test_a_plan_may_be_named_changed_and_emptied(kube: Kube) -> None:
+    kube.evacuate("a", zoneId="use1-az1", planHash=HASH, targets=[NODES])
+    assert patch(kube, {"planHash": HASH[:-1] + "0"})["spec"]["planHash"] == HASH[:-1] + "0"
+    assert patch(kube, {"planHash": ""})["spec"]["planHash"] == ""
+    assert "planHash" not in patch(kube, {"planHash": None})["spec"]
+
+
+@pytest.mark.parametrize("value", ["x", HASH[7:], HASH[:-1], HASH + "0", HASH.upper(), HASH[:-1] + "g", f" {HASH}", 5])
+def test_other_words_are_no_plan(kube: Kube, value: object) -> None:
+    refused(lambda: kube.evacuate("a", zoneId="use1-az1", planHash=value, targets=[NODES]), "spec.planHash")
+
+
 def test_targets_are_bounded_and_one_a_kind(kube: Kube) -> None:
     refused(lambda: kube.evacuate("a", zoneId="use1-az1"), "spec.targets", "Required")
     refused(lambda: kube.evacuate("a", zoneId="use1-az1", targets=[]), "spec.targets")
@@ -323,6 +338,8 @@ def test_a_whole_status_survives(kube: Kube) -> None:
         "phase": "Holding",
         "zoneName": "us-east-1a",
         "accountId": "123456789012",
+        "planHash": HASH,
+        "estimatedSeconds": 23,
         "progress": "50/57",
         "refused": 3,
         "failed": 0,

@@ -295,6 +295,18 @@ void run_hold(struct run *run)
 	run_must(run, run_holding, 30 * MINUTE_MS, "it holds");
 }
 
+static bool is_planned(struct run *run)
+{
+	return strcmp(world_phase(run->world, "out"), "Planned") == 0;
+}
+
+void run_plan(struct run *run)
+{
+	run_evacuate(run, "out", "use1-az1", "Plan");
+	run_must(run, is_planned, MINUTE_MS, "it is planned");
+	run_for(run, 3000);
+}
+
 void run_restore(struct run *run)
 {
 	world_delete_evacuation(run->world, "out");
@@ -309,6 +321,20 @@ void run_to_calls(struct run *run, const char *operation, unsigned more)
 		cr_assert_not(instant_reached(limit, world_now(run->world)), "less than %u more calls of %s", more, operation);
 		run_for(run, 1);
 	}
+}
+
+const struct json *run_status(struct run *run, const char *path)
+{
+	return json_path(json_path(world_evacuation(run->world, "out"), "status"), path);
+}
+
+const char *run_message(struct run *run, const char *type)
+{
+	const struct json *conditions = run_status(run, "conditions");
+	for (size_t i = 0; i < json_count(conditions); i++)
+		if (text_equal(json_get_string(json_at(conditions, i), "type"), type))
+			return json_get_string(json_at(conditions, i), "message");
+	return "";
 }
 
 const char *run_stalled_because(struct run *run, const char *name)

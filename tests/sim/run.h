@@ -93,6 +93,13 @@ void run_restore(struct run *run);
 /* Let it work until so many more calls of this operation have been submitted, at most a quarter of an hour. */
 void run_to_calls(struct run *run, const char *operation, unsigned more);
 
+/* "out" in mode Plan, to Planned, and its status written. */
+void run_plan(struct run *run);
+
+/* What the status of "out" has there, and the message of one of its conditions ("" when it has none). Until the next event of the world. */
+const struct json *run_status(struct run *run, const char *path);
+const char *run_message(struct run *run, const char *type);
+
 /* Why an evacuation is Stalled; "" when it is not. */
 const char *run_stalled_because(struct run *run, const char *name);
 

@@ -37,6 +37,7 @@ static bool read_spec(const char *spec)
 		spec));
 }
 
+#define HEX_62 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd"
 #define GOOD_TARGET "targets: [{kind: EksNode, selector: {all: true}}]"
 
 Test(manifest, the_least_is_enough)
@@ -166,8 +167,14 @@ Test(manifest, bad_specs_are_named_by_their_place)
 		{"zoneId: use1-az1, targets: [{kind: EksNode, selector: {all: true}, grace: 1}]",
 	     "spec.targets[0].grace: no such field here; allowed are kind, selector, eviction, drainTimeoutSeconds, "
 	     "onDrainTimeout"},
+		{"zoneId: use1-az1, expiry: 1, " GOOD_TARGET,
+	     "spec.expiry: no such field here; allowed are zoneId, region, mode, planHash, targets, pacing, guards"},
 		{"zoneId: use1-az1, planHash: x, " GOOD_TARGET,
-	     "spec.planHash: no such field here; allowed are zoneId, region, mode, targets, pacing, guards"},
+	     "spec.planHash: must be a plan's hash as status.planHash tells it"},
+		{"zoneId: use1-az1, planHash: 5, " GOOD_TARGET, "spec.planHash: must be a plan's hash"},
+		{"zoneId: use1-az1, planHash: 'sha256:" HEX_62 "0', " GOOD_TARGET, "spec.planHash: must be a plan's hash"},
+		{"zoneId: use1-az1, planHash: 'sha256:" HEX_62 "0A', " GOOD_TARGET, "spec.planHash: must be a plan's hash"},
+		{"zoneId: use1-az1, planHash: 'sha256:" HEX_62 "012', " GOOD_TARGET, "spec.planHash: must be a plan's hash"},
 		{"zoneId: use1-az1, pacing: {batch: 5}, " GOOD_TARGET, "spec.pacing.batch: no such field"},
 		{"zoneId: use1-az1, guards: {minRemainingZones: 0}, " GOOD_TARGET,
 	     "spec.guards.minRemainingZones: must be a whole number from 1 to 16"},
@@ -407,6 +414,16 @@ Test(manifest, metadata_is_there_even_when_the_spec_is_refused)
 	cr_assert_str_eq(manifest.name, "out");
 	cr_assert_str_eq(manifest.uid, "u-1");
 	cr_assert(manifest.finalizer);
+}
+
+Test(manifest, a_plan_may_be_named)
+{
+	cr_assert(read_spec("zoneId: use1-az1, planHash: 'sha256:" HEX_62 "0a', " GOOD_TARGET), "%s", error.message);
+	cr_assert_str_eq(manifest.plan_hash, "sha256:" HEX_62 "0a");
+	cr_assert(read_spec("zoneId: use1-az1, planHash: '', " GOOD_TARGET), "%s", error.message);
+	cr_assert_null(manifest.plan_hash);
+	cr_assert(read_spec("zoneId: use1-az1, planHash: ~, " GOOD_TARGET), "%s", error.message);
+	cr_assert_null(manifest.plan_hash);
 }
 
 Test(manifest, the_zone_is_known_even_where_the_rest_is_refused)

@@ -18,6 +18,9 @@ struct sigv4_scope {
 	bool keep_path; /* S3 only: path neither normalised nor encoded a second time */
 };
 
+/* SHA-256 of `length` bytes (NULL: of none), 64 lower-case hexadecimal digits in `arena`. */
+const char *sigv4_hash(struct arena *arena, const char *bytes, size_t length);
+
 /*
  * The stages, each in `arena`; `request` has Host, X-Amz-Date (and token) among its headers. `*signed_headers` gets the
  * list. The path is that of `request->url` once the engine has set it (an endpoint may have a path of its own), before

@@ -31,6 +31,7 @@ enum guard {
 	GUARD_UNSUPPORTED_DEPLOYMENT_CONTROLLER, /* it is deployed in a way in which its network cannot be changed */
 	GUARD_TAGS_UNREADABLE,                   /* whether it is selected, or to be left alone, cannot be known */
 	GUARD_UNREPLICATED,                      /* a pod that nobody brings back */
+	GUARD_PLAN_CHANGED, /* not what spec.planHash stands for: refuses the whole before it begins, then what is new */
 	GUARDS
 };
 

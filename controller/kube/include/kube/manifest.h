@@ -44,6 +44,7 @@ struct manifest {
 	const char *zone_id;
 	const char *region; /* NULL = the controller's */
 	enum manifest_mode mode;
+	const char *plan_hash; /* NULL when it is absent or empty: any plan will do */
 	struct manifest_target targets[MANIFEST_TARGETS_MAX];
 	size_t target_count;
 	int64_t max_in_flight;       /* pacing.maxInFlight, default 16 */
