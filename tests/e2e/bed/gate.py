@@ -301,8 +301,8 @@ class Gate:
         self.kill_point = None
         entry.note = f"killed {moment}"
         self._write_log(entry)
+        self.killed.set()  # first: whoever sees it dead clears this for the next one
         point.kill()
-        self.killed.set()
         raise _Gone
 
     def _write_log(self, entry: Entry) -> None:
