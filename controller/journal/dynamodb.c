@@ -7,6 +7,8 @@
 
 static const char *const REFUSED = "ConditionalCheckFailedException";
 
+enum { NAMED_SUBNETS_MAX = 64 };
+
 /* One conditional write under construction. Every attribute has its #alias: many of ours are reserved words. */
 struct write {
 	struct arena *arena;
@@ -155,14 +157,33 @@ static void write_join(struct write *write)
 	write->update = arena_printf(write->arena, "%s ADD %s %s", stamped(write), name(write, "owners"), me(write));
 }
 
+/* As sets, for what is taken out has no order; and not every back end compares lists. An expression has 4 KB at most. */
+static const char *removed_as_read(struct write *write, const char *removed)
+{
+	const struct string_list *old = &write->call->removed_old;
+	struct arena *arena = write->arena;
+	const char *condition;
+
+	if (old->count > NAMED_SUBNETS_MAX)
+		return arena_printf(arena, "%s = %s", removed, value(write, ":old", dynamodb_list(arena, old)));
+	condition = arena_printf(arena, "size(%s) = %s", removed,
+	                         value(write, ":count", dynamodb_integer(arena, (int64_t)old->count)));
+	for (size_t i = 0; i < old->count; i++) {
+		const char *token = arena_printf(arena, ":old%zu", i);
+
+		condition = arena_printf(arena, "%s AND contains(%s, %s)", condition, removed,
+		                         value(write, token, dynamodb_string(arena, old->at[i])));
+	}
+	return condition;
+}
+
 static void write_extend(struct write *write)
 {
 	const char *removed = name(write, "removedSubnets");
 
-	value(write, ":old", dynamodb_list(write->arena, &write->call->removed_old));
 	value(write, ":new", dynamodb_list(write->arena, &write->call->removed_new));
-	write->condition =
-		arena_printf(write->arena, "%s AND %s AND %s = :old", not_restoring(write), i_own(write), removed);
+	write->condition = arena_printf(write->arena, "%s AND %s AND %s", not_restoring(write), i_own(write),
+	                                removed_as_read(write, removed));
 	write->update = arena_printf(write->arena, "%s, %s = :new", stamped_as_mine(write, RECORD_INTENT), removed);
 }
 

@@ -16,8 +16,8 @@
  *   extend   none exists -> ABSENT
  *            Restoring -> RESTORING
  *            I am not in owners -> NOT_OURS
- *            removed is the old list -> the new list, Intent, my attempt
- *            removed is the new list, by my attempt -> ALREADY
+ *            removed is the old set -> the new one, Intent, my attempt
+ *            removed is the new set, by my attempt -> ALREADY
  *            else NOT_OURS
  *   redo     none exists -> ABSENT
  *            Restoring -> RESTORING
@@ -213,9 +213,9 @@ static void rule_extend(struct judgement *j)
 		say(j, JOURNAL_RESTORING);
 	else if (!i_own(j))
 		say(j, JOURNAL_NOT_OURS);
-	else if (string_list_equal(&j->found->removed, &j->call->removed_old))
+	else if (string_list_same_set(&j->found->removed, &j->call->removed_old))
 		store_as_mine(j, RECORD_INTENT)->removed = j->call->removed_new;
-	else if (string_list_equal(&j->found->removed, &j->call->removed_new) && my_attempt(j))
+	else if (string_list_same_set(&j->found->removed, &j->call->removed_new) && my_attempt(j))
 		say(j, JOURNAL_ALREADY);
 	else
 		say(j, JOURNAL_NOT_OURS);

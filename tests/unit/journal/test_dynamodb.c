@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -44,9 +45,9 @@ static bool make_call(enum journal_verb verb, size_t form, struct journal_call *
 		out->record = world_record(&world, form == 0 ? RECORD_INTENT : RECORD_SETTLED, ME, THEIRS);
 		return form < 2;
 	case JOURNAL_EXTEND:
-		out->removed_old = world_list(&world, REMOVED[0]);
-		out->removed_new = world_list(&world, REMOVED[1]);
-		return form < 1;
+		out->removed_old = world_list(&world, REMOVED[form]);
+		out->removed_new = world_list(&world, form == 1 ? "subnet-a1 subnet-a2 subnet-a3" : REMOVED[1]);
+		return form < 2;
 	case JOURNAL_DONE:
 		out->done_state = form % 2 == 0 ? RECORD_SETTLED : RECORD_APPLIED;
 		out->unanswered_until.us = CLAIMS_US[form / 2 % COUNT(CLAIMS_US)];
@@ -139,6 +140,14 @@ static size_t compare(const struct journal_call *call, const struct record *foun
 	return unread;
 }
 
+/* Where a store is slow only every n-th is compared, another one for each form of each verb. */
+static size_t stride(void)
+{
+	const char *value = getenv("ZONEVAC_JOURNAL_STRIDE");
+
+	return value == NULL ? 1 : (size_t)atoi(value);
+}
+
 /* All forms of a verb on the n-th record, with and without having read it. */
 static void compare_all(enum journal_verb verb, size_t n, size_t *compared, size_t *unread)
 {
@@ -148,6 +157,8 @@ static void compare_all(enum journal_verb verb, size_t n, size_t *compared, size
 		struct record found;
 		bool exists = make_record(n, &found);
 
+		if ((n + form + (size_t)verb) % stride() != 0)
+			continue;
 		*unread += compare(&call, exists ? &found : NULL);
 		++*compared;
 		if (exists && verb != JOURNAL_INTENT) {
@@ -171,7 +182,7 @@ static void compare_everything(bool items_on_refusal)
 				compare_all((enum journal_verb)verb, n, &compared, &unread);
 	fprintf(stderr, "journal: %zu combinations compared (%s), %zu refused for want of a reading\n", compared,
 	        items_on_refusal ? "refusals carry the item" : "refusals are read", unread);
-	cr_assert_gt(compared, (size_t)4000);
+	cr_assert_gt(compared, 4000 / stride());
 	cr_assert_gt(unread, (size_t)0);
 }
 

@@ -5,36 +5,9 @@
 
 #include "base/text.h"
 
-void world_init(struct world *world)
-{
-	struct http_request request;
-
-	arena_init(&world->arena, "world", 64 * 1024 * 1024);
-	world->dynamo = dynamo_new();
-	dynamodb_ask_create(&world->arena, TABLE, &request);
-	cr_assert_eq(world_send(world, &request).status, 200);
-}
-
-void world_done(struct world *world)
-{
-	dynamo_free(world->dynamo);
-	arena_done(&world->arena);
-}
-
 struct http_response world_answer(int status, const char *body)
 {
 	return (struct http_response){.status = status, .body = body, .body_length = strlen(body)};
-}
-
-struct http_response world_send(struct world *world, const struct http_request *request)
-{
-	const char *body = NULL;
-	int status;
-
-	cr_assert_str_eq(request->service, "dynamodb");
-	status =
-		dynamo_handle(world->dynamo, request->operation, request->body, request->body_length, &world->arena, &body);
-	return world_answer(status, body);
 }
 
 void world_call(struct world *world, const struct journal_call *call, struct journal_outcome *out)
@@ -70,7 +43,12 @@ void world_prepare(struct world *world, const struct record *record)
 
 void world_clear(struct world *world)
 {
-	dynamo_delete(world->dynamo, TABLE, ZONE, RESOURCE);
+	static const char body[] = "{\"TableName\":\"" TABLE "\",\"Key\":{\"zoneId\":{\"S\":\"" ZONE
+							   "\"},\"resourceId\":{\"S\":\"" RESOURCE "\"}}}";
+	struct http_request request = {
+		.service = "dynamodb", .operation = "DeleteItem", .body = body, .body_length = sizeof(body) - 1};
+
+	cr_assert_eq(world_send(world, &request).status, 200);
 }
 
 bool world_read(struct world *world, struct record *out)

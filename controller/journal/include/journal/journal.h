@@ -8,7 +8,7 @@
  *
  *   intent   put the record                                              only if none exists
  *   join     add me to owners                                            exists, not Restoring (a Restoring one untouched 10 min is Applied again)
- *   extend   removedSubnets := new, state := Intent, attempt := mine     removedSubnets = old, I am in owners, not Restoring
+ *   extend   removedSubnets := new, state := Intent, attempt := mine     removedSubnets = old (as sets), I am in owners, not Restoring
  *   redo     undone + 1, state := Intent, attempt := mine                I am in owners, not Restoring
  *   done     state := Settled or Applied                                 attempt = mine, not Restoring; never written twice
  *   leave    remove me from owners, unansweredUntil := max               I am in it and not the last
@@ -49,7 +49,7 @@ struct journal_call {
 	 * already has a later unanswered_until, are only possible for one who has read it (else NOT_OURS, with the record).
 	 */
 	struct record record;
-	struct string_list removed_old; /* EXTEND: what must be there */
+	struct string_list removed_old; /* EXTEND: what must be there, in any order */
 	struct string_list removed_new; /* EXTEND */
 	enum record_state done_state;   /* DONE: RECORD_SETTLED or RECORD_APPLIED */
 	int64_t undone_by; /* REDO: what is added to `undone`; 1, or more where the service itself would undo it again */
