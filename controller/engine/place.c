@@ -1,10 +1,12 @@
 /*
  * The table's story:
  *
- *   describe ─► ready                     (keys or index not ours: an error that stays until it is fixed)
- *      │ missing, --create-journal
- *      ▼
- *   create ─► describe ⟲ until ACTIVE ─► backups ─► ready
+ *   describe ⟲ until ACTIVE ─► ready ─► are backups on? ─► (no, --create-journal) switch them on
+ *      │ ▲                                (keys or index not ours: an error that stays until it is fixed)
+ *      ▼ │ missing, --create-journal
+ *   create
+ *
+ * What comes after "ready" keeps nobody waiting. A run that was killed between the first and the last is why the last does not ask who made it.
  */
 #include "place.h"
 
@@ -17,7 +19,10 @@
 /* A place is never given up: more regions than AWS has are a mistake. */
 #define PLACES_MAX 64
 
-static const struct step step_describe, step_create, step_creating, step_backups;
+/* Longer than AWS takes to make one; a backup takes longer. */
+#define MAKING_MS 60000
+
+static const struct step step_describe, step_create, step_creating, step_backups, step_switch_on_backups;
 
 static void ask_table(struct place *place, struct ask *out, struct instant now, int64_t delay_ms)
 {
@@ -35,12 +40,31 @@ static const struct step *table_failed(struct place *place, const struct answer 
 	return NULL;
 }
 
-static const struct step *table_is_ready(struct place *place)
+static const struct step *table_is_ready(struct place *place, const struct dynamodb_table *table)
 {
 	place->table_ready = true;
 	place->table_failures = 0;
+	place->table_unready_since = (struct instant){0};
 	place->table_error = (struct error){0};
-	return NULL;
+	if (!table->is_protected)
+		log_event(LOG_WARN, "the journal's table is not protected against deletion; switch that on", "table",
+		          place->engine->settings->table, NULL);
+	return &step_backups;
+}
+
+/* Told once it takes long, or at once in place of what was told before. */
+static const struct step *table_is_being_made(struct place *place, const struct dynamodb_table *table)
+{
+	struct instant now = engine_now(place->engine);
+
+	if (place->table_unready_since.ms == 0)
+		place->table_unready_since = now;
+	if (place->table_error.kind != ERROR_NONE || instant_between_ms(place->table_unready_since, now) >= MAKING_MS)
+		error_set(
+			&place->table_error, ERROR_BUSY,
+			"the journal's table %s is %s; nothing in AWS is changed until it is ACTIVE, and then it goes on by itself",
+			place->engine->settings->table, table->status);
+	return &step_creating;
 }
 
 static void describe_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
@@ -70,8 +94,8 @@ static bool something_is_held(const struct engine *engine)
 static const struct step *describe_hear(void *self, const struct answer *answer)
 {
 	struct place *place = self;
+	struct dynamodb_table table;
 	struct error error;
-	bool ready = false;
 
 	if (answer->error) {
 		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table && place->table_needed &&
@@ -79,15 +103,13 @@ static const struct step *describe_hear(void *self, const struct answer *answer)
 			return &step_create;
 		return table_failed(place, answer);
 	}
-	if (!dynamodb_hear_describe(answer->arena, answer->response, place->engine->settings->table, &ready, &error)) {
+	if (!dynamodb_hear_describe(answer->arena, answer->response, place->engine->settings->table, &table, &error)) {
 		struct answer refused = *answer;
 
 		refused.error = &error;
 		return table_failed(place, &refused);
 	}
-	if (!ready)
-		return &step_creating;
-	return place->table_created_by_us ? &step_backups : table_is_ready(place);
+	return table.ready ? table_is_ready(place, &table) : table_is_being_made(place, &table);
 }
 
 static void create_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
@@ -108,7 +130,6 @@ static const struct step *create_hear(void *self, const struct answer *answer)
 	/* In use: somebody was faster, or our own lost answer. */
 	if (answer->error && answer->error->kind != ERROR_BUSY && answer->error->kind != ERROR_CONFLICT)
 		return table_failed(place, answer);
-	place->table_created_by_us = !answer->error;
 	return &step_creating;
 }
 
@@ -118,25 +139,52 @@ static void backups_ask(void *self, struct instant now, struct wallclock wall, s
 
 	(void)wall;
 	ask_table(place, out, now, 0);
-	out->effect = true;
 	dynamodb_ask_backups(arena, place->engine->settings->table, &out->request);
 }
 
+/* Point-in-time recovery is an insurance of the table, not a condition of working. */
 static const struct step *backups_hear(void *self, const struct answer *answer)
 {
 	struct place *place = self;
+	struct error error = answer->error ? *answer->error : (struct error){0};
+	bool on = true;
 
-	/* Point-in-time recovery is an insurance of the table, not a condition of working. */
+	if (answer->error || !dynamodb_hear_backups(answer->arena, answer->response, &on, &error))
+		log_event(LOG_INFO, "whether the journal's table has point-in-time recovery cannot be told", "error",
+		          error.message, NULL);
+	else if (!on && place->engine->settings->create_table && place->table_needed)
+		return &step_switch_on_backups;
+	else if (!on)
+		log_event(LOG_WARN, "the journal's table has no point-in-time recovery; switch that on", "table",
+		          place->engine->settings->table, NULL);
+	return NULL;
+}
+
+static void switch_on_backups_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena,
+                                  struct ask *out)
+{
+	struct place *place = self;
+
+	(void)wall;
+	ask_table(place, out, now, 0);
+	out->effect = true;
+	dynamodb_ask_switch_on_backups(arena, place->engine->settings->table, &out->request);
+}
+
+static const struct step *switch_on_backups_hear(void *self, const struct answer *answer)
+{
+	(void)self;
 	if (answer->error)
 		log_event(LOG_WARN, "point-in-time recovery of the journal's table could not be switched on", "error",
 		          answer->error->message, NULL);
-	return table_is_ready(place);
+	return NULL;
 }
 
 static const struct step step_describe = {"describe the table", describe_ask, describe_hear};
 static const struct step step_create = {"create the table", create_ask, create_hear};
 static const struct step step_creating = {"wait for the table", creating_ask, describe_hear};
-static const struct step step_backups = {"switch on backups", backups_ask, backups_hear};
+static const struct step step_backups = {"look at backups", backups_ask, backups_hear};
+static const struct step step_switch_on_backups = {"switch on backups", switch_on_backups_ask, switch_on_backups_hear};
 
 bool place_table(struct place *place, bool needs)
 {

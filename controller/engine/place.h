@@ -34,8 +34,8 @@ struct place {
 
 	/* The table. Once ready it stays so until a call says that it is missing. */
 	bool table_ready;
-	bool table_created_by_us;
 	bool table_needed; /* something is to be written into it: a missing one may be made. Plans only read */
+	struct instant table_unready_since; /* it is there, and not usable yet; 0 = it is not so */
 	struct process table_process;
 	struct error table_error; /* why it is not ready; kind ERROR_NONE while it is being found out */
 	struct instant table_due;

@@ -140,6 +140,8 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 				  "what this controller still knows"
 				: "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",
 			engine->settings->table, evacuation->place->region);
+	else if (evacuation->place->table_error.kind == ERROR_BUSY)
+		stall_set(&evacuation->stall, "JournalNotReady", "%s", evacuation->place->table_error.message);
 	else if (evacuation->place->table_error.kind != ERROR_NONE)
 		stall_from_error(&evacuation->stall, "Journal", &evacuation->place->table_error);
 	return false;

@@ -184,7 +184,7 @@ static const struct json *find_index(const struct json *table)
 	return NULL;
 }
 
-/* While UPDATING (another index, other settings) a table and its indexes can be read and written. */
+/* While UPDATING (an index, other settings) a table can be read and written. */
 static bool is_usable(const char *status)
 {
 	return text_equal(status, "ACTIVE") || text_equal(status, "UPDATING");
@@ -198,7 +198,11 @@ static bool check_keys(const struct json *described, const struct json *index, c
 		                 "strings; name another table or make this one anew",
 		                 table);
 	if (index == NULL)
-		return error_set(error, ERROR_INPUT, "table %s has no index %s", table, DYNAMODB_INDEX);
+		return error_set(
+			error, ERROR_INPUT,
+			"table %s has no index %s; add it, with the keys resourceType (partition) and zoneId (sort) and "
+			"all attributes",
+			table, DYNAMODB_INDEX);
 	if (!has_keys(index, "resourceType", "zoneId") ||
 	    !text_equal(json_path_string(index, "Projection.ProjectionType"), "ALL"))
 		return error_set(error, ERROR_INPUT,
@@ -207,20 +211,24 @@ static bool check_keys(const struct json *described, const struct json *index, c
 	return true;
 }
 
-bool dynamodb_hear_describe(struct arena *arena, const struct http_response *response, const char *table, bool *ready,
-                            struct error *error)
+bool dynamodb_hear_describe(struct arena *arena, const struct http_response *response, const char *table,
+                            struct dynamodb_table *out, struct error *error)
 {
 	const struct json *body = parse(arena, response, error);
 	const struct json *described = json_get(body, "Table");
-	const struct json *index = find_index(described);
+	const char *status = json_get_string(described, "TableStatus");
 
 	if (body == NULL)
 		return false;
 	if (json_type(described) != JSON_OBJECT)
 		return error_set(error, ERROR_MALFORMED, "dynamodb's answer to DescribeTable has no Table");
-	if (!check_keys(described, index, table, error))
+	if (!check_keys(described, find_index(described), table, error))
 		return false;
-	*ready = is_usable(json_get_string(described, "TableStatus")) && is_usable(json_get_string(index, "IndexStatus"));
+	*out = (struct dynamodb_table){
+		.status = status == NULL ? "" : status,
+		.ready = is_usable(status),
+		.is_protected = json_bool(json_get(described, "DeletionProtectionEnabled"), false),
+	};
 	return true;
 }
 
@@ -271,6 +279,27 @@ void dynamodb_ask_create(struct arena *arena, const char *table, struct http_req
 }
 
 void dynamodb_ask_backups(struct arena *arena, const char *table, struct http_request *out)
+{
+	struct json *body = json_new_object(arena);
+
+	json_set_string(body, "TableName", table);
+	aws_json_request(arena, dynamodb(), "DescribeContinuousBackups", body, out);
+}
+
+bool dynamodb_hear_backups(struct arena *arena, const struct http_response *response, bool *on, struct error *error)
+{
+	const struct json *body = parse(arena, response, error);
+	const char *status;
+
+	if (body == NULL)
+		return false;
+	status =
+		json_path_string(body, "ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus");
+	*on = text_equal(status, "ENABLED");
+	return true;
+}
+
+void dynamodb_ask_switch_on_backups(struct arena *arena, const char *table, struct http_request *out)
 {
 	struct json *body = json_new_object(arena);
 

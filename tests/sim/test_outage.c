@@ -67,6 +67,23 @@ Test(outage, nodes_are_restored_while_aws_is_away)
 	run_assert_as_before(&run, before, "in the end");
 }
 
+static const char *const writes[] = {"PutItem", "UpdateItem", "DeleteItem"};
+
+/* Of the first writes of each kind only every third gets through. */
+Test(outage, a_table_that_throttles_most_writes)
+{
+	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
+		for (unsigned nth = 1; nth <= 15; nth++)
+			if (nth % 3 != 0)
+				world_fault(run.world, writes[i], nth, WORLD_THROTTLE);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	cr_assert_str_eq(world_group(run.world, "web"), "subnet-b1,subnet-c1");
+	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup"), 5);
+	finish();
+	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup"), 10);
+}
+
 static bool ended(struct run *at)
 {
 	return at->ended;

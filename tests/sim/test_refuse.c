@@ -149,6 +149,27 @@ Test(refuse, the_table_is_made_when_that_is_asked_for)
 	assert_group("web", "subnet-b1");
 }
 
+/* As of a table that is being restored from a backup: for minutes there is nothing to tell, and then it is told. */
+Test(refuse, a_table_in_the_making_is_waited_for_and_told_when_it_takes_long)
+{
+	run.settings.create_table = true;
+	dynamo_set_creating(world_dynamo(run.world), 600);
+	run_add_region(&run);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 40000);
+	cr_assert_str_eq(stalled_reason("out"), "");
+	must(run_stalled, "stalled");
+	cr_assert_str_eq(stalled_reason("out"), "JournalNotReady");
+	assert_group("web", "subnet-a1,subnet-b1,subnet-c1");
+	cr_assert(world_node_tainted(run.world, "node-a1"), "nodes do not wait for the journal");
+	must(run_holding, "goes on");
+	cr_assert_not(run_stalled(&run));
+	cr_assert_eq(world_calls(run.world, "CreateTable"), 0);
+	cr_assert_eq(world_calls(run.world, "UpdateContinuousBackups"), 1,
+	             "it was made by others, who may have ended before this");
+	assert_group("web", "subnet-b1,subnet-c1");
+}
+
 Test(refuse, an_unknown_zone_stalls)
 {
 	run_add_region(&run);
@@ -251,6 +272,35 @@ Test(refuse, a_rival_is_fought_three_times_and_then_reported)
 	must(run_gone, "gone");
 	cr_assert(strstr(world_group(run.world, "web"), "subnet-a1"));
 	cr_assert_eq(world_records(run.world), 0);
+}
+
+static bool is_out(const char *group)
+{
+	return strstr(world_group(run.world, group), "subnet-a") == NULL;
+}
+
+/*
+ * Another cluster joins while our first writes since the deletion are on their way: what it joined in time stays out, and is its own; a store that
+ * refuses without showing what refused it is read.
+ */
+Test(refuse, who_joins_at_the_last_moment_is_seen_without_being_shown)
+{
+	static const char *const groups[] = {"web", "api", "batch", "cache", "idle"};
+	size_t out = 0;
+
+	run_add_region(&run);
+	dynamo_set_items_on_refusal(world_dynamo(run.world), false);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, "holds");
+	world_delete_evacuation(run.world, "out");
+	run_to_calls(&run, "UpdateItem", 1);
+	world_join(run.world, "use1-az1", "another-cluster");
+	must(run_gone, "gone");
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		out += is_out(groups[i]);
+	cr_assert_gt(out, 0);
+	cr_assert_eq(world_records(run.world), out);
+	cr_assert_eq(world_zone_owners(run.world, "use1-az1"), 1);
 }
 
 Test(refuse, whoever_is_not_the_last_owner_only_leaves)

@@ -95,6 +95,7 @@ void world_free(struct world *world)
 	sim_kube_free(world->kube);
 	dynamo_free(world->dynamo);
 	dynamo_free(world->elsewhere);
+	dynamo_free(world->backup);
 	sim_outages_free(world->outages);
 	sim_identity_free(world->identity);
 	text_done(&world->timeline);

@@ -121,6 +121,9 @@ void world_allow_unreplicated(struct world *world);
 /* The journal's table, ready for use. Without it the table is missing. */
 void world_make_table(struct world *world);
 struct dynamo *world_dynamo(struct world *world);
+/* It is deleted with all that it holds; and stands there again with what it held then, as from its backup. */
+void world_lose_table(struct world *world);
+void world_bring_table_back(struct world *world);
 
 /* What people do with kubectl: create (or replace the spec of) a ZonalEvacuation from JSON; delete it. */
 void world_apply(struct world *world, const char *json);

@@ -56,6 +56,12 @@ static bool within_window(const struct world *world, const struct sim_placed *pl
 	return placed->foreign_edit.ms != 0 && instant_between_ms(placed->foreign_edit, world->now) < READ_TO_WRITE_MS;
 }
 
+/* What was sent before it was lost may arrive after it. */
+static bool table_was_just_lost(const struct world *world)
+{
+	return world->lost_at.ms != 0 && instant_between_ms(world->lost_at, world->now) < READ_TO_WRITE_MS;
+}
+
 static void check_taken(struct world *world, const struct sim_placed *placed, const char *after, const char *subnet,
                         bool late)
 {
@@ -99,6 +105,10 @@ static void check_locked(struct world *world, const struct sim_placed *placed, c
 /* A late update arrives after its sender gave up or died: that a record still names what it takes is all that can be asked of it. */
 void sim_check_update(struct world *world, struct sim_placed *placed, const char *after, bool late)
 {
+	if (table_was_just_lost(world)) {
+		placed->forgotten = true;
+		return;
+	}
 	placed->raced = placed->raced || within_window(world, placed);
 	struct string_list old = sim_list(world, placed->subnets);
 	struct string_list new = sim_list(world, after);

@@ -239,6 +239,8 @@ struct world {
 	struct sim_identity *identity;
 	struct sim_outages *outages;
 	struct dynamo *dynamo;
+	struct dynamo *backup;  /* of a table that was lost */
+	struct instant lost_at; /* what was on its way then still arrives */
 	struct sim_kube *kube;
 	struct sim_ecs *ecs;
 	struct sim_lambda *lambda;

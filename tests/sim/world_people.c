@@ -349,6 +349,26 @@ void world_delete_item(struct world *world, const char *zone_id, const char *res
 	dynamo_delete(world->dynamo, WORLD_TABLE, zone_id, resource_id);
 }
 
+void world_lose_table(struct world *world)
+{
+	struct sim_placed *placed;
+	sim_note(world, "somebody deletes the journal's table");
+	dynamo_free(world->backup);
+	world->backup = world->dynamo;
+	world->dynamo = dynamo_new();
+	world->lost_at = world->now;
+	for (size_t i = 0; (placed = sim_placed_at(world, i)) != NULL; i++)
+		placed->forgotten = true;
+}
+
+void world_bring_table_back(struct world *world)
+{
+	sim_note(world, "the journal's table is restored from its backup");
+	dynamo_free(world->dynamo);
+	world->dynamo = world->backup;
+	world->backup = NULL;
+}
+
 void world_delete_record(struct world *world, const char *zone_id, const char *name)
 {
 	struct sim_placed *placed = sim_placed_get(world, name);

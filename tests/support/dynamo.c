@@ -299,6 +299,7 @@ struct operation {
 static const struct operation OPERATIONS[] = {
 	{"CreateTable", dynamo_create_table, false},
 	{"DescribeTable", dynamo_describe_table, false},
+	{"DescribeContinuousBackups", dynamo_describe_backups, false},
 	{"UpdateContinuousBackups", dynamo_update_backups, false},
 	{"PutItem", handle_put, true},
 	{"UpdateItem", handle_update, true},

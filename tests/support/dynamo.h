@@ -2,7 +2,7 @@
  * A DynamoDB in memory for tests: the awsJson 1.0 operations that the journal uses, with condition and update
  * expressions evaluated for real, so that what is sent is what is tested.
  *
- * Operations: CreateTable, DescribeTable, UpdateContinuousBackups, PutItem, UpdateItem, DeleteItem, GetItem, Query (base
+ * Operations: CreateTable, DescribeTable, DescribeContinuousBackups, UpdateContinuousBackups, PutItem, UpdateItem, DeleteItem, GetItem, Query (base
  * table and index). Enforces: key schema, empty sets refused, unused or missing expression names and values refused,
  * reserved words need a #alias, members it does not know refused, UpdateItem upserts, ConsistentRead refused on an index,
  * pages of `page_items`. Not there: nested document paths, ProjectionExpression, keys other than S, an index that lags.

@@ -64,6 +64,7 @@ bool dynamo_members_known(struct dynamo_request *request, const char *const *all
 /* dynamo_table.c */
 void dynamo_create_table(struct dynamo_request *request);
 void dynamo_describe_table(struct dynamo_request *request);
+void dynamo_describe_backups(struct dynamo_request *request);
 void dynamo_update_backups(struct dynamo_request *request);
 
 /* dynamo_items.c and dynamo_query.c: the table is there and ACTIVE. */

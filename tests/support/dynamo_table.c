@@ -1,4 +1,4 @@
-/* CreateTable, DescribeTable, UpdateContinuousBackups. */
+/* CreateTable, DescribeTable, DescribeContinuousBackups, UpdateContinuousBackups. */
 #include "base/text.h"
 #include "dynamo_internal.h"
 
@@ -195,4 +195,23 @@ void dynamo_update_backups(struct dynamo_request *request)
 		json_set_string(json_set_object(body, "ContinuousBackupsDescription"), "ContinuousBackupsStatus", "ENABLED");
 		dynamo_reply(request, body);
 	}
+}
+
+void dynamo_describe_backups(struct dynamo_request *request)
+{
+	static const char *const allowed[] = {"TableName", NULL};
+	struct dynamo_table *table = dynamo_table_find(request->dynamo, json_get_string(request->body, "TableName"));
+	struct json *body = json_new_object(request->arena);
+	struct json *description = json_set_object(body, "ContinuousBackupsDescription");
+
+	if (!dynamo_members_known(request, allowed))
+		return;
+	if (table == NULL) {
+		dynamo_fail(request, "TableNotFoundException", "Table not found");
+		return;
+	}
+	json_set_string(description, "ContinuousBackupsStatus", "ENABLED");
+	json_set_string(json_set_object(description, "PointInTimeRecoveryDescription"), "PointInTimeRecoveryStatus",
+	                table->backups ? "ENABLED" : "DISABLED");
+	dynamo_reply(request, body);
 }

@@ -58,14 +58,21 @@ void dynamodb_ask_unregister(struct arena *arena, const char *table, const char 
                              const struct region_item *as_read, struct http_request *out);
 
 /*
- * The table itself. DescribeTable: *ready when it and its index are ACTIVE (or UPDATING, when both stay usable); ERROR_INPUT when its keys or index
- * are not ours.
+ * The table itself, by DescribeTable; ERROR_INPUT when its keys or index are not ours. The index may be in the making: nobody here waits for it.
  */
+struct dynamodb_table {
+	const char *status; /* AWS's word, borrowed from the answer; "" = none */
+	bool ready;         /* ACTIVE, or UPDATING, when it stays usable */
+	bool is_protected;  /* against deletion */
+};
 void dynamodb_ask_describe(struct arena *arena, const char *table, struct http_request *out);
-bool dynamodb_hear_describe(struct arena *arena, const struct http_response *response, const char *table, bool *ready,
-                            struct error *error);
-/* CreateTable (on demand, deletion protection) and, once ACTIVE, UpdateContinuousBackups (point-in-time recovery). */
+bool dynamodb_hear_describe(struct arena *arena, const struct http_response *response, const char *table,
+                            struct dynamodb_table *out, struct error *error);
+/* CreateTable (on demand, deletion protection). */
 void dynamodb_ask_create(struct arena *arena, const char *table, struct http_request *out);
+/* Point-in-time recovery of a table that is ACTIVE: DescribeContinuousBackups (*on), UpdateContinuousBackups (switches it on). */
 void dynamodb_ask_backups(struct arena *arena, const char *table, struct http_request *out);
+bool dynamodb_hear_backups(struct arena *arena, const struct http_response *response, bool *on, struct error *error);
+void dynamodb_ask_switch_on_backups(struct arena *arena, const char *table, struct http_request *out);
 
 #endif
