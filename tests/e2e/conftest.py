@@ -14,6 +14,7 @@ from bed import steps
 from bed.account import Account
 from bed.controller import Controller, binary
 from bed.controlplane import NAMESPACE, ControlPlane
+from bed.dynalite import Dynalite
 from bed.gate import Gate
 from bed.moto_patches import hurry
 from bed.sources import Source
@@ -74,11 +75,28 @@ def _gate(_account: Account, tmp_path_factory: pytest.TempPathFactory):
     gate.stop()
 
 
+@pytest.fixture(scope="session")
+def _dynalite(tmp_path_factory: pytest.TempPathFactory):
+    dynalite = Dynalite(tmp_path_factory.mktemp("dynalite")).start()
+    yield dynalite
+    dynalite.stop()
+
+
 @pytest.fixture
 def account(_account: Account) -> Account:
     hurry(PROCESS_SECONDS)
+    _account.dynalite = None
     _account.seed([])
     return _account
+
+
+@pytest.fixture(params=["moto", "dynalite"])
+def store(request: pytest.FixtureRequest, account: Account) -> str:
+    """Whose tables the account has; a test that asks for it is run on both."""
+    if request.param == "dynalite":
+        account.dynalite = request.getfixturevalue("_dynalite")
+        account.dynalite.wipe()
+    return request.param
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -18,7 +19,7 @@ from bed.controller import Controller
 from bed.functions import small_functions
 from bed.gate import MOMENTS, Gate
 from bed.kube import Kube, wait_for
-from bed.region import EVACUATED, small_groups
+from bed.region import EVACUATED, Group, small_groups
 from bed.services import small_services
 from bed.world import Snapshot, World
 
@@ -39,13 +40,14 @@ class Bench:
     before: Snapshot | None = None
     claimed: int = 0
     targets: list[dict] = field(default_factory=lambda: [steps.NODES, steps.GROUPS])
+    groups: Callable[[], list[Group]] = small_groups
 
     def aws_alone(self) -> bool:
         """Services and functions instead of nodes and groups."""
         return steps.GROUPS not in self.targets
 
     def node_names(self) -> set[str]:
-        return set() if self.aws_alone() else set(NODE_NAMES)
+        return set(NODE_NAMES) if steps.NODES in self.targets else set()
 
     def order(self) -> None:
         steps.order(self.kube, targets=self.targets)
@@ -61,7 +63,7 @@ class Bench:
         if self.aws_alone():
             self.account.seed([], small_services(), small_functions())
         else:
-            self.account.seed(small_groups())
+            self.account.seed(self.groups())
         if journal:
             self.account.create_journal()
         self.before = self.world.snapshot()

@@ -22,7 +22,9 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from moto.server import ThreadedMotoServer
 
 from bed import moto_patches
+from bed.dynalite import Dynalite
 from bed.functions import Function
+from bed.kube import wait_for
 from bed.moto_patches import REGION, ZONES
 from bed.region import LETTER, SUBNETS_PER_ZONE, Group, Placed
 from bed.seeding import Seeder
@@ -43,6 +45,7 @@ class Account:
         self.groups: list[Group] = []
         self.services: list[Service] = []
         self.functions: list[Function] = []
+        self.dynalite: Dynalite | None = None  # holds the tables, instead of moto
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         self._clients: dict[str, Any] = {}
@@ -67,6 +70,8 @@ class Account:
         self._server.stop()
 
     def client(self, service: str) -> Any:
+        if service == "dynamodb" and self.dynalite is not None:
+            return self.dynalite.client()
         if service not in self._clients:
             self._clients[service] = boto3.client(
                 service,
@@ -85,6 +90,9 @@ class Account:
 
     def handle(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes) -> tuple[int, list, bytes]:
         """One request, straight into moto's application: status, headers, body. One at a time, so that the order is the log's."""
+        if self.dynalite is not None and any(name.lower() == "x-amz-target" and value.startswith("DynamoDB") for name, value in headers):
+            with self.lock:
+                return self.dynalite.handle(target, headers, body)
         path, _, query = target.partition("?")
         environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
@@ -125,6 +133,8 @@ class Account:
             moto_patches.forget()
             BackendDict.reset()
             reset_model_data()
+            if self.dynalite is not None:
+                self.dynalite.wipe()
 
     def seed(self, groups: list[Group], services: list[Service] | None = None, functions: list[Function] | None = None) -> None:
         """An empty account, then a VPC with three subnets in each zone and these groups, services and functions."""
@@ -206,7 +216,8 @@ class Account:
 
     def create_journal(self, name: str = TABLE) -> None:
         """The table as the templates make it."""
-        self.client("dynamodb").create_table(
+        client = self.client("dynamodb")
+        client.create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[
@@ -228,6 +239,7 @@ class Account:
                 }
             ],
         )
+        wait_for("the table to be ACTIVE", lambda: client.describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE")
 
 
 def zone_of(account: Account, subnet_id: str) -> str:
