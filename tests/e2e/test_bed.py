@@ -287,8 +287,7 @@ def test_a_stand_in_is_killed_at_its_first_update(gate: Gate, account: Account, 
     assert gate.entries[number].name == "autoscaling:UpdateAutoScalingGroup"
     one = account.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"][0]
     assert (one["VPCZoneIdentifier"] == account.identifier(account.groups[0])) == (moment == "before")
-    gate.kill_point = None
-    gate.killed.clear()
+    gate.disarm()
     assert stand_in(gate).wait(20) == 0
     assert len(account.client("dynamodb").scan(TableName=TABLE)["Items"]) == 3
 

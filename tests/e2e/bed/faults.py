@@ -13,11 +13,13 @@ THROTTLES = {
     "dynamodb": (400, "ProvisionedThroughputExceededException", "The level of configured throughput was exceeded"),
 }
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
+PAGES = {"html": 200, "html502": 502, "html503": 503, "empty": 200}
 KINDS = {
     "throttle": "refused with the service's throttling error",
     "error": "refused with `status`, `code` and `message`",
     "html": "answered 200 with a page of HTML",
     "html502": "answered 502 with a page of HTML",
+    "html503": "answered 503 with a page of HTML",
     "empty": "answered 200 with nothing",
     "lost": "done, and the connection closed without an answer",
     "reset": "not done, and the connection reset",

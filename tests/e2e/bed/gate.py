@@ -11,11 +11,8 @@ import collections
 import copy
 import fnmatch
 import json
-import socket
-import struct
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +21,9 @@ from urllib.parse import unquote
 from bed.account import Account
 from bed.answers import Answer, error_answer
 from bed.birth import TableBirth
-from bed.faults import HTML, THROTTLES, Fault
+from bed.faults import HTML, PAGES, THROTTLES, Fault
 from bed.identities import Identities
+from bed.kills import Gone, Killer, reset
 from bed.lists import PagingError
 from bed.moto_patches import REGION
 from bed.paging import Pager
@@ -35,7 +33,6 @@ from bed.signature import Key, SignatureError, signed_service, verify
 from bed.sts import WEB_IDENTITY, Sts
 from bed.visibility import Visibility
 
-MOMENTS = ("before", "after", "reply")
 WRITES = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
 
 
@@ -60,17 +57,6 @@ class Entry:
 
 
 @dataclass
-class KillPoint:
-    number: int
-    moment: str
-    kill: Callable[[], None]
-
-
-class _Gone(Exception):
-    """The connection ends here."""
-
-
-@dataclass
 class _Request:
     method: str
     target: str
@@ -86,7 +72,7 @@ class _Request:
         return unquote(self.target).encode() + b" " + self.body
 
 
-class Gate:
+class Gate(Killer):
     def __init__(self, account: Account, log: Path | None = None) -> None:
         self.account = account
         self.identities = Identities()
@@ -108,8 +94,7 @@ class Gate:
         self.violations: list[str] = []
         self.expected: set[str] = set()  # codes of signature errors that a test provokes
         self.faults: list[Fault] = []
-        self.kill_point: KillPoint | None = None
-        self.killed = threading.Event()
+        self.disarm()
         self.connections = 0
         self.latency_seconds = 0.0
         self.idle_close_seconds: float | None = None
@@ -138,12 +123,6 @@ class Gate:
         fault = Fault(pattern, kind, **how)
         self.faults.append(fault)
         return fault
-
-    def kill_at(self, number: int, moment: str, kill: Callable[[], None]) -> None:
-        """Call `kill` at that moment of the request with that number. Nothing that comes later is let through until clear()."""
-        assert moment in MOMENTS
-        self.killed.clear()
-        self.kill_point = KillPoint(number, moment, kill)
 
     def counts(self) -> collections.Counter[str]:
         return collections.Counter(entry.name for entry in self.entries)
@@ -180,7 +159,7 @@ class Gate:
                 if killed.is_set():
                     return
                 await self._serve(request, writer)
-        except (_Gone, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+        except (Gone, asyncio.IncompleteReadError, ConnectionError, TimeoutError):
             pass
         except Exception as error:  # noqa: BLE001 - a test must hear of it, whatever it is
             self.violations.append(f"the gate itself failed: {error!r}")
@@ -241,11 +220,10 @@ class Gate:
             await self._refuse(writer, entry, *THROTTLES.get(call.service, (400, "Throttling", "Rate exceeded")))
         elif fault.kind == "error":
             await self._refuse(writer, entry, fault.status, fault.code, fault.message)
-        elif fault.kind in ("html", "html502", "empty"):
-            body = b"" if fault.kind == "empty" else HTML
-            await self._answer(writer, entry, Answer(502 if fault.kind == "html502" else 200, "text/html", body))
+        elif fault.kind in PAGES:
+            await self._answer(writer, entry, Answer(PAGES[fault.kind], "text/html", b"" if fault.kind == "empty" else HTML))
         elif fault.kind == "reset":
-            _reset(writer)
+            reset(writer)
         elif fault.kind == "delay":
             await asyncio.sleep(fault.seconds)
             await self._pass(writer, entry, call, request)
@@ -262,7 +240,7 @@ class Gate:
         elif fault.kind == "truncate":
             writer.write(answer.head(self.identities.now()) + answer.body[: len(answer.body) // 2])
             await writer.drain()
-        raise _Gone
+        raise Gone
 
     def _act(self, entry: Entry, call: Call, request: _Request) -> Answer:
         early = self.birth.refuse(call) or (self.sts.answer(call, request.key) if call.service == "sts" else None)
@@ -293,17 +271,6 @@ class Gate:
         writer.write(answer.head(self.identities.now()) + answer.body)
         await writer.drain()
         self._strike(entry, "reply")
-
-    def _strike(self, entry: Entry, moment: str) -> None:
-        point = self.kill_point
-        if point is None or point.number != entry.number or point.moment != moment:
-            return
-        self.kill_point = None
-        entry.note = f"killed {moment}"
-        self._write_log(entry)
-        self.killed.set()  # first: whoever sees it dead clears this for the next one
-        point.kill()
-        raise _Gone
 
     def _write_log(self, entry: Entry) -> None:
         if self._log_file:
@@ -358,9 +325,3 @@ def _rest_error(status: int, headers: dict[str, str], body: bytes) -> Answer:
 
 def _without_secrets(params: dict[str, Any]) -> dict[str, Any]:
     return {name: "…" if name == "WebIdentityToken" else value for name, value in params.items()}
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    connection = writer.get_extra_info("socket")
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    raise _Gone
