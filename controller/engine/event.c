@@ -4,18 +4,27 @@
 #include "nodes/eks_node.h"
 #include "state.h"
 
+#define TELL_EVERY_MS 60000
+
+/* An event that is lost is not written again; that they are lost is told from time to time. */
 static void heard(void *self, struct exchange *exchange, const struct answer *answer)
 {
-	(void)self;
+	struct engine *engine = self;
+
 	(void)exchange;
-	(void)answer;
+	if (!answer->error)
+		return;
+	if (engine->events_told.ms && instant_between_ms(engine->events_told, answer->now) < TELL_EVERY_MS)
+		return;
+	engine->events_told = answer->now;
+	log_event(LOG_WARN, "an event could not be written", "error", answer->error->message, NULL);
 }
 
 static void send(struct evacuation *evacuation, struct kube_event *event, bool warning, const char *reason,
                  const char *note)
 {
 	struct engine *engine = evacuation->engine;
-	struct exchange *exchange = exchange_new(engine, heard, NULL);
+	struct exchange *exchange = exchange_new(engine, heard, engine);
 
 	event->type = warning ? "Warning" : "Normal";
 	event->reason = reason;

@@ -56,6 +56,7 @@ struct engine {
 	struct retry_quota kube_quota;
 	struct instant files_forced; /* when credentials on disk were last read out of turn */
 	struct instant files_told;   /* when a failure to read them was last told */
+	struct instant events_told;  /* when it was last told that an event could not be written */
 	struct yield yield;
 
 	struct place *places;
