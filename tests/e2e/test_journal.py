@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_kill_matrix import Bench, kill_while_evacuating, kill_while_restoring, undisturbed
+from test_kill_matrix import kill_while_evacuating, kill_while_restoring, undisturbed
 
 from bed import steps
 from bed.account import TABLE, Account
+from bed.bench import Bench
 from bed.controller import Controller
 from bed.functions import small_functions
 from bed.gate import WRITES, Gate
@@ -104,12 +105,12 @@ def test_killed_at_every_write_of_the_journal(
 ):
     """The kill matrix does so at moto's table. Here who comes next meets a write that was done, and is refused without being shown it."""
     bench = Bench(world, account, kube, gate, controllers(), targets=[steps.GROUPS], groups=one_group)
-    out, _total = undisturbed(bench)
+    out, _total = undisturbed(bench, gate)
     writes = [entry for entry in gate.entries if entry.name in WRITES and entry.status == 200]
     points = [(kill_while_evacuating, entry.number) for entry in writes if entry.number <= out]
     points += [(kill_while_restoring, entry.number - out) for entry in writes if entry.number > out]
     assert len(points) == 6, "register, intent, done; restoring, close, unregister"
-    struck = sum(kill(bench, number, moment) for kill, number in points for moment in ("after", "reply"))
+    struck = sum(kill(bench, gate, number, moment) for kill, number in points for moment in ("after", "reply"))
     with capsys.disabled():
         print(f"\n{struck} of {2 * len(points)} writes killed at, {bench.claimed} left a claim")
     assert struck >= 1.5 * len(points)

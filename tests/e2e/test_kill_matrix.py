@@ -1,7 +1,8 @@
-"""SIGKILL at every AWS request of an evacuation and of a recovery: before it is sent on, after AWS has done it, and at its answer.
+"""SIGKILL at every request of an evacuation and of a recovery: before it is sent on, after it is done, and at its answer.
 
 However the controller dies, the one that is started next ends the work: the zone is out exactly, then back exactly.
-ZONEVAC_E2E_KILL_STRIDE=N tries only every N-th request. ZONEVAC_E2E_SLOW=1 adds what waits five minutes for a signature to grow old.
+ZONEVAC_E2E_KILL_STRIDE=N tries every N-th request of each matrix instead of what fits into a run of all tests. ZONEVAC_E2E_SLOW=1 adds what
+waits: for a lease to run out, for a signature to grow old.
 """
 
 from __future__ import annotations
@@ -15,82 +16,20 @@ import pytest
 
 from bed import steps
 from bed.account import TABLE, Account
-from bed.controller import Controller
-from bed.functions import small_functions
-from bed.gate import MOMENTS, Gate
+from bed.bench import Bench
+from bed.controlplane import ControlPlane
+from bed.gate import Gate
+from bed.kills import MOMENTS, Killer
 from bed.kube import Kube, wait_for
-from bed.region import EVACUATED, Group, small_groups
-from bed.services import small_services
-from bed.world import Snapshot, World
+from bed.kube_gate import KubeGate
+from bed.world import World
 
-STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "1"))
 FAILURES_MAX = 6  # each may have waited a minute; more of the same teach nothing
-NODE_NAMES = ("node-1", "node-2")
+SLOW = os.environ.get("ZONEVAC_E2E_SLOW") == "1"
 
 
-@dataclass
-class Bench:
-    """One small world that is used again for each point, as long as it ends as it began."""
-
-    world: World
-    account: Account
-    kube: Kube
-    gate: Gate
-    controller: Controller
-    before: Snapshot | None = None
-    claimed: int = 0
-    targets: list[dict] = field(default_factory=lambda: [steps.NODES, steps.GROUPS])
-    groups: Callable[[], list[Group]] = small_groups
-
-    def aws_alone(self) -> bool:
-        """Services and functions instead of nodes and groups."""
-        return steps.GROUPS not in self.targets
-
-    def node_names(self) -> set[str]:
-        return set(NODE_NAMES) if steps.NODES in self.targets else set()
-
-    def order(self) -> None:
-        steps.order(self.kube, targets=self.targets)
-
-    def renew(self, journal: bool = True) -> None:
-        self.gate.clear()
-        self.kube.wipe_evacuations()
-        if self.before is None or self.before.differences(self.world.snapshot()):
-            self.kube.wipe_nodes()
-            steps.create_node_elsewhere(self.kube)
-            for name in sorted(self.node_names()):
-                self.kube.create_node(name, EVACUATED, "us-east-1b")
-        if self.aws_alone():
-            self.account.seed([], small_services(), small_functions())
-        else:
-            self.account.seed(self.groups())
-        if journal:
-            self.account.create_journal()
-        self.before = self.world.snapshot()
-
-    def evacuate(self) -> None:
-        self.controller.start()
-        steps.await_ready(self.kube, controller=self.controller)
-
-    def finish(self) -> None:
-        """
-        The second controller: out, back, exact. Where the first one may have left an update on its way, that group's record stays open for
-        five minutes more; what is waited for is that nothing else is left (the simulation plays it to its end on a virtual clock).
-        """
-        self.evacuate()
-        steps.assert_out(self.world)
-        assert self.world.evacuated_nodes() == self.node_names()
-        if steps.recover_but_claims(self.kube, self.world, self.before, self.controller) == 0:
-            self.check_back()
-            return
-        self.claimed += 1
-        assert self.controller.stop() == 0
-        assert not self.gate.violations, self.gate.violations
-
-    def check_back(self) -> None:
-        assert self.controller.stop() == 0
-        steps.assert_back(self.world, self.before)
-        assert not self.gate.violations, self.gate.violations
+def stride(usual: int) -> int:
+    return int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", usual))
 
 
 @pytest.fixture
@@ -98,57 +37,110 @@ def bench(world: World, account: Account, kube: Kube, gate: Gate, controllers) -
     return Bench(world, account, kube, gate, controllers())
 
 
-def undisturbed(bench: Bench) -> tuple[int, int]:
+@pytest.fixture
+def kube_gate(installed: ControlPlane):
+    made = KubeGate(installed).start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def kube_bench(world: World, account: Account, kube: Kube, gate: Gate, controllers, kube_gate: KubeGate, installed, tmp_path) -> Bench:
+    """All kinds, pods to evict, and a gate in front of the API server."""
+    kubeconfig = installed.product_kubeconfig(tmp_path / "gated", server=kube_gate.url)
+    controller = controllers(kubeconfig=kubeconfig)
+    return Bench(world, account, kube, gate, controller, kube_gate, targets=steps.EVERYTHING, with_pods=True)
+
+
+def undisturbed(bench: Bench, killer: Killer) -> tuple[int, int]:
     """How many requests an evacuation takes, and how many up to the end of the recovery."""
     bench.renew()
     bench.order()
     bench.evacuate()
-    out = len(bench.gate.entries)
+    bench.assert_out()
+    out = len(killer.entries)
     steps.recover(bench.kube, controller=bench.controller)
-    total = len(bench.gate.entries)
+    total = len(killer.entries)
     bench.check_back()
     return out, total
 
 
-def kill_while_evacuating(bench: Bench, number: int, moment: str, journal: bool = True) -> bool:
-    bench.renew(journal)
-    bench.gate.kill_at(number, moment, bench.controller.kill)
+@dataclass
+class Matrix:
+    """Where to kill, and what came of it."""
+
+    bench: Bench
+    killer: Killer
+    what: str
+    struck: int = 0
+    points: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def try_one(self, kill: Callable[[Bench, Killer, int, str], bool], number: int, moment: str) -> None:
+        self.points += 1
+        try:
+            self.struck += kill(self.bench, self.killer, number, moment)
+        except (AssertionError, TimeoutError) as error:
+            self.failures.append(f"{kill.__name__} {number} {moment} ({self.killer.killed_at()}): {shortened(str(error))}")
+            self.bench.give_up()
+
+
+def evacuate_until_killed(bench: Bench, killer: Killer, number: int, moment: str) -> bool:
+    killer.kill_at(number, moment, bench.controller.kill)
     bench.order()
     bench.controller.start()
     while bench.controller.running() and bench.kube.condition(steps.NAME, "Ready").get("status") != "True":
         time.sleep(0.02)
-    struck = end_first_life(bench)
-    bench.finish()
+    return end_first_life(bench, killer)
+
+
+def kill_while_evacuating(bench: Bench, killer: Killer, number: int, moment: str, journal: bool = True, leases: bool = False) -> bool:
+    bench.renew(journal)
+    if leases:
+        bench.kube_gate.strikes_leases = True
+    struck = evacuate_until_killed(bench, killer, number, moment)
+    bench.evacuate()
+    bench.assert_out()
+    bench.recover()
     return struck
 
 
-def kill_while_restoring(bench: Bench, number: int, moment: str) -> bool:
+def kill_and_delete(bench: Bench, killer: Killer, number: int, moment: str) -> bool:
+    """As while evacuating, but nobody wants it any more when the next one starts."""
+    bench.renew()
+    struck = evacuate_until_killed(bench, killer, number, moment)
+    bench.kube.delete_evacuation(steps.NAME)
+    bench.controller.start()
+    bench.recover()
+    return struck
+
+
+def kill_while_restoring(bench: Bench, killer: Killer, number: int, moment: str) -> bool:
     """`number` counts from the deletion."""
     bench.renew()
     bench.order()
     bench.evacuate()
-    bench.gate.kill_at(len(bench.gate.entries) + number, moment, bench.controller.kill)
+    killer.kill_at(len(killer.entries) + number, moment, bench.controller.kill)
     bench.kube.delete_evacuation(steps.NAME)
     while bench.controller.running() and bench.kube.evacuation(steps.NAME) is not None:
         time.sleep(0.02)
-    struck = end_first_life(bench)
-    if bench.kube.evacuation(steps.NAME) is not None:
-        bench.controller.start()
+    struck = end_first_life(bench, killer)
+    if struck:
+        bench.controller.start().await_ready()
         steps.await_gone(bench.kube, controller=bench.controller)
     bench.check_back()
     return struck
 
 
-def end_first_life(bench: Bench) -> bool:
+def end_first_life(bench: Bench, killer: Killer) -> bool:
     """Was it killed? What it never came to is no failure: the order of requests that run side by side may vary."""
-    struck = bench.controller.violent
-    if struck:
+    if bench.controller.violent:
         bench.controller.wait()
     else:
-        assert bench.controller.stop() == 0, bench.controller.tail()
-    bench.gate.kill_point = None
-    bench.gate.killed.clear()
-    return struck
+        code = bench.controller.stop()
+        assert code == 0 or bench.controller.violent, bench.controller.tail()
+    killer.disarm()
+    return bench.controller.violent
 
 
 def shortened(text: str) -> str:
@@ -157,42 +149,57 @@ def shortened(text: str) -> str:
     return "\n".join(lines if len(lines) <= 14 else [lines[0], "…", *lines[-12:]])
 
 
-def kill_everywhere(bench: Bench, capsys: pytest.CaptureFixture, stride: int, what: str) -> None:
+def kill_everywhere(matrix: Matrix, capsys: pytest.CaptureFixture, every: int, out_kinds: tuple = (kill_while_evacuating,)) -> None:
+    """`out_kinds`: how it goes on after a kill while evacuating; with a stride they take turns."""
     began = time.monotonic()
-    out, total = undisturbed(bench)
-    points = [(kill_while_evacuating, number) for number in range(1, out + 1, stride)]
-    points += [(kill_while_restoring, number) for number in range(1, total - out + 1, stride)]
-    struck, failures = 0, []
+    out, total = undisturbed(matrix.bench, matrix.killer)
+    points = [(kill, number) for number in range(1, out + 1, every) for kill in take_turns(out_kinds, number // every, every)]
+    points += [(kill_while_restoring, number) for number in range(1, total - out + 1, every)]
     for kill, number in points:
-        if len(failures) >= FAILURES_MAX:
-            break
         for moment in MOMENTS:
-            try:
-                struck += kill(bench, number, moment)
-            except (AssertionError, TimeoutError) as error:
-                where = next((entry.name for entry in bench.gate.entries if entry.note.startswith("killed")), "?")
-                failures.append(f"{kill.__name__} {number} {moment} ({where}): {shortened(str(error))}")
-                bench.controller.kill()
-                bench.controller.wait()
-                bench.before = None
+            if len(matrix.failures) < FAILURES_MAX:
+                matrix.try_one(kill, number, moment)
     with capsys.disabled():
         print(
-            f"\nkill matrix, {what}: {out} requests out, {total - out} back, {struck} of {3 * len(points)} points struck, "
-            f"{bench.claimed} left a claim, {len(failures)} failed, {time.monotonic() - began:.0f} s"
+            f"\nkill matrix, {matrix.what}: {out} requests out, {total - out} back, {matrix.struck} of {matrix.points} points struck, "
+            f"{matrix.bench.claimed} left a claim, {len(matrix.failures)} failed, {time.monotonic() - began:.0f} s"
         )
-    assert not failures, "\n\n".join(failures)
-    assert struck >= len(points) * 2
+    assert not matrix.failures, "\n\n".join(matrix.failures)
+    assert matrix.struck >= len(points) * 2
+
+
+def take_turns(kinds: tuple, turn: int, every: int) -> list:
+    return list(kinds) if every == 1 else [kinds[turn % len(kinds)]]
 
 
 def test_killed_at_every_request(bench: Bench, capsys: pytest.CaptureFixture):
-    kill_everywhere(bench, capsys, STRIDE, "nodes and groups")
+    kill_everywhere(Matrix(bench, bench.gate, "nodes and groups"), capsys, stride(1))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_killed_at_requests_for_services_and_functions(bench: Bench, capsys: pytest.CaptureFixture):
-    """Every fourth one; ZONEVAC_E2E_KILL_STRIDE says otherwise."""
     bench.targets = [steps.SERVICES, steps.FUNCTIONS]
-    kill_everywhere(bench, capsys, int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "4")), "services and functions")
+    kill_everywhere(Matrix(bench, bench.gate, "services and functions"), capsys, stride(4))
+
+
+@pytest.mark.timeout(3600)
+def test_killed_at_requests_to_the_api_server(kube_bench: Bench, capsys: pytest.CaptureFixture):
+    matrix = Matrix(kube_bench, kube_bench.kube_gate, "the API server, every kind")
+    kill_everywhere(matrix, capsys, stride(5), (kill_while_evacuating, kill_and_delete))
+
+
+@pytest.mark.skipif(not SLOW, reason="waits for a lease to run out after each kill; ZONEVAC_E2E_SLOW=1 runs it")
+@pytest.mark.timeout(1800)
+def test_killed_at_requests_for_the_lease(kube_bench: Bench, capsys: pytest.CaptureFixture):
+    """The first four: it is asked for, made, and renewed."""
+    kube_bench.controller.without("--leader-elect=false")
+    kube_gate, began, struck = kube_bench.kube_gate, time.monotonic(), 0
+    for number in range(1, 5):
+        for moment in MOMENTS:
+            struck += kill_while_evacuating(kube_bench, kube_gate, number, moment, leases=True)
+    with capsys.disabled():
+        print(f"\nkill matrix, the lease: {struck} of 12 points struck, {time.monotonic() - began:.0f} s")
+    assert struck >= 6
 
 
 def test_killed_while_the_journal_is_made(bench: Bench):
@@ -205,23 +212,23 @@ def test_killed_while_the_journal_is_made(bench: Bench):
     assert len(making) == 2
     for number in making:
         for moment in MOMENTS:
-            kill_while_evacuating(bench, number, moment, journal=False)
+            kill_while_evacuating(bench, bench.gate, number, moment, journal=False)
     backups = bench.account.client("dynamodb").describe_continuous_backups(TableName=TABLE)["ContinuousBackupsDescription"]
     assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
-@pytest.mark.skipif(os.environ.get("ZONEVAC_E2E_SLOW") != "1", reason="takes six minutes; ZONEVAC_E2E_SLOW=1 runs it")
+@pytest.mark.skipif(not SLOW, reason="takes six minutes; ZONEVAC_E2E_SLOW=1 runs it")
 @pytest.mark.timeout(600)
 def test_deleted_after_a_kill_in_the_middle(bench: Bench):
     """All is back at once, but a record whose update may still land is closed only when its signature is too old."""
-    out, _total = undisturbed(bench)
+    out, _total = undisturbed(bench, bench.gate)
     number = next(entry.number for entry in bench.gate.entries[:out] if entry.name == "autoscaling:UpdateAutoScalingGroup")
     bench.renew()
     bench.gate.kill_at(number, "before", bench.controller.kill)
     bench.order()
     bench.controller.start()
     bench.controller.wait(20)
-    end_first_life(bench)
+    end_first_life(bench, bench.gate)
     bench.kube.delete_evacuation(steps.NAME)
     bench.controller.start()
     wait_for("all to be back", lambda: not bench.before.differences(bench.world.snapshot()), timeout=30)

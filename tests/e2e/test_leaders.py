@@ -21,6 +21,7 @@ from bed.account import Account
 from bed.controlplane import ControlPlane
 from bed.gate import Gate
 from bed.kube import MERGE_PATCH, Kube, wait_for
+from bed.pods import create_pod, pods, wipe_pods
 from bed.region import EVACUATED, groups
 from bed.replicas import EvictedPods, Replica, TaintedNodes, hold_lease, lease
 from bed.world import World
@@ -31,8 +32,6 @@ LEASE_SECONDS, DEADLINE_SECONDS, RETRY_SECONDS = 15, 10, 4.4
 SLACK_SECONDS = 4  # for a busy machine; less than what lies between a deadline and the end of the lease
 LATE_SECONDS = 15  # so much later it may be taken over on a busy machine
 MANY_NODES, NODES, PODS, GROUPS = 250, 40, 120, 24
-POD_PATH = "/api/v1/namespaces/default/pods"
-OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "app", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def kube(plane: ControlPlane):
 
 def empty(kube: Kube) -> None:
     wipe(kube)
-    kube.call("DELETE", POD_PATH + "?gracePeriodSeconds=0")
+    wipe_pods(kube)
 
 
 @pytest.fixture
@@ -92,29 +91,16 @@ def say(capsys: pytest.CaptureFixture):
 # the story that is interrupted
 
 
-def seed_cluster(kube: Kube, account: Account, nodes: int, pods: int) -> None:
+def seed_cluster(kube: Kube, account: Account, nodes: int, pod_count: int) -> None:
     """Nodes of the zone, with pods that go as soon as they are evicted, two nodes elsewhere, and groups with a journal."""
     for number in range(nodes):
         kube.create_node(f"node-{number:03}", EVACUATED, "us-east-1b")
     for number in range(2):
         kube.create_node(f"other-{number}", "use1-az2", "us-east-1c")
-    for number in range(pods):
+    for number in range(pod_count):
         create_pod(kube, f"app-{number:03}", f"node-{number % nodes:03}")
     account.seed(groups(GROUPS))
     account.create_journal()
-
-
-def create_pod(kube: Kube, name: str, node: str) -> None:
-    container = {"name": "app", "image": "app:1"}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "ownerReferences": [OWNER], "labels": {"app": "app"}},
-        "spec": {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0},
-    }
-    kube.call("POST", POD_PATH, body)
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    kube.call("PATCH", f"{POD_PATH}/{name}/status", {"status": status}, MERGE_PATCH)
 
 
 def order(kube: Kube) -> None:
@@ -163,7 +149,7 @@ def finish(second: Replica, world: World, kube: Kube, before) -> None:
     steps.await_ready(kube, controller=second.controller)
     steps.assert_out(world)
     assert world.evacuated_nodes() == {name for name in before.nodes if name.startswith("node-")}
-    wait_for("the pods to be gone", lambda: kube.call("GET", POD_PATH)["items"] == [])
+    wait_for("the pods to be gone", lambda: not pods(kube))
     steps.recover_but_claims(kube, world, before, second.controller)
 
 
@@ -180,13 +166,13 @@ def assert_in_turn(first: Replica, second: Replica) -> None:
 FREEZES = [(freeze_while_tainting, MANY_NODES, 0), (freeze_while_changing, NODES, 0), (freeze_while_draining, NODES, PODS)]
 
 
-@pytest.mark.parametrize(("freeze", "nodes", "pods"), FREEZES, ids=lambda value: getattr(value, "__name__", None))
+@pytest.mark.parametrize(("freeze", "nodes", "pod_count"), FREEZES, ids=lambda value: getattr(value, "__name__", None))
 def test_one_that_stood_still_writes_nothing_more(
-    freeze: Callable, nodes: int, pods: int, replicas, account: Account, world: World, kube: Kube, gate: Gate, say
+    freeze: Callable, nodes: int, pod_count: int, replicas, account: Account, world: World, kube: Kube, gate: Gate, say
 ):
     """SIGSTOP past its lease, then SIGCONT in the midst of the other one's work."""
     rng = random.Random(SEED)
-    seed_cluster(kube, account, nodes, pods)
+    seed_cluster(kube, account, nodes, pod_count)
     before = world.snapshot()
     first, second = replicas("first", relayed=True).start(), replicas("second")
     first.await_lead()
