@@ -54,3 +54,22 @@ def identity_error(service: str, code: str, sentence: str) -> tuple[int, str, st
     else:
         chosen = speaks_json if service in ("dynamodb", "ecs") else query
     return chosen[0], chosen[1], chosen[2] or sentence
+
+
+# What may not be done by whom it asks: status and code of each service.
+DENIALS = {
+    "autoscaling": (403, "AccessDenied"),
+    "dynamodb": (400, "AccessDeniedException"),
+    "ec2": (403, "UnauthorizedOperation"),
+    "ecs": (400, "AccessDeniedException"),
+    "lambda": (403, "AccessDeniedException"),
+    "sts": (403, "AccessDenied"),
+}
+
+
+def denial(name: str, arn: str = "arn:aws:iam::123456789012:user/zonevac") -> tuple[int, str, str]:
+    """Status, code and message for whom no policy allows that operation ("ecs:UpdateService")."""
+    status, code = DENIALS[name.partition(":")[0]]
+    beginning = "You are not authorized to perform this operation. " if code == "UnauthorizedOperation" else ""
+    sentence = f"User: {arn} is not authorized to perform: {name} because no identity-based policy allows the {name} action"
+    return status, code, beginning + sentence
