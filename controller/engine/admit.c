@@ -6,6 +6,7 @@
 #include "requeue.h"
 #include "stall.h"
 #include "state.h"
+#include "turn.h"
 
 /* Among the cluster's own objects. */
 
@@ -85,6 +86,16 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 		    same_zone(other, evacuation) && (!found || before(other, found)))
 			found = other;
 	return found;
+}
+
+bool admit_has_elder(const struct evacuation *evacuation)
+{
+	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
+		if (other != evacuation && !other->vanished && evacuation_is_ending(other) && other->manifest.finalizer &&
+		    !other->letting_go && !process_running(&other->finalizer) && !turn_is_abandoned(other) &&
+		    same_zone(other, evacuation) && before(other, evacuation))
+			return true;
+	return false;
 }
 
 bool admit_has_predecessor(const struct evacuation *evacuation)

@@ -40,6 +40,20 @@ bool item_absence_believed(struct item *item, struct instant now)
 	return false;
 }
 
+bool item_back_believed(struct item *item, struct instant now)
+{
+	struct wallclock settled_by = wallclock_after_ms(item->recorded_at, BACK_AGAIN_MS);
+
+	if (item->updates > 0 || (item->back_since.ms && instant_between_ms(item->back_since, now) >= BACK_AGAIN_MS))
+		return true;
+	if (item->recorded_at.us && settled_by.us <= engine_wall(item->evacuation->engine).us)
+		return true;
+	if (!item->back_since.ms)
+		item->back_since = now;
+	item->look_due = instant_after(item->back_since, BACK_AGAIN_MS);
+	return false;
+}
+
 bool item_subnets_absence_believed(struct item *item, struct instant now)
 {
 	struct evacuation *evacuation = item->evacuation;

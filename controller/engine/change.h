@@ -37,6 +37,8 @@
 #define TOGETHER_MS 200
 /* Two explicit answers so far apart make an absence believed. */
 #define ABSENCE_MS 60000
+/* An answer may be older than the change itself, but not by so much. */
+#define BACK_AGAIN_MS 15000
 /* The account's subnets are read again this long before the second opinion on their absence. */
 #define SUBNETS_AGAIN_MS 10000
 /* So often an update may be held back too long by the limiter before it is left for a while. */
@@ -110,6 +112,12 @@ const struct scope *item_scope(const struct item *item);
  * An answer without the resource: believed when an earlier one, a minute ago, said the same. False: item->look_due says when to look again.
  */
 bool item_absence_believed(struct item *item, struct instant now);
+
+/*
+ * It reads as if it were back, and no update of this process did that: believed when its record was last written BACK_AGAIN_MS before this process
+ * began, or an earlier answer, so long ago, said the same. False: item->look_due says when to look again.
+ */
+bool item_back_believed(struct item *item, struct instant now);
 
 /*
  * Subnets that we took out and that the account does not show: believed when an observation of a minute later, another one than the first, says the

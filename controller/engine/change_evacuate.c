@@ -138,8 +138,8 @@ static const struct step *judge_open(struct item *item, struct instant now)
 /* It is out already. */
 static const struct step *judge_out(struct item *item, struct instant now)
 {
-	if (!item->has_record && !item->held)
-		return end(item, ITEM_SETTLED, NULL);
+	if (!item->has_record && !item->held) /* whoever took it out since it was observed left a record */
+		return plan_selected(item->evacuation, item->looked) ? &step_join : end(item, ITEM_SETTLED, NULL);
 	if (!item->has_record) { /* somebody deleted the record of what we took out: it is written again */
 		item->decision.change = item->change;
 		if (!item->change.incarnation) /* known from the status alone */
@@ -333,6 +333,8 @@ static const struct step *join_hear(void *self, const struct answer *answer)
 	item_set_record(item, answer->journal->record.resource_id ? &answer->journal->record : NULL);
 	if (turned_round(item))
 		return NULL;
+	if (answer->journal->verdict == JOURNAL_ABSENT && item->decision.verdict == VERDICT_NOTHING && !item->held)
+		return end(item, ITEM_SETTLED, NULL);
 	if (answer->journal->verdict != JOURNAL_RESTORING)
 		return judge_evacuating(item, answer->now);
 	return wait_then_begin_again(item, answer->now, RESTORING_WAIT_MS,

@@ -180,6 +180,14 @@ static const struct step *wait_for_subnets(struct item *item)
 	return &step_look;
 }
 
+/* Closing what an answer from before the change shows would lose what was taken out. */
+static const struct step *wait_for_second_look(struct item *item)
+{
+	item_set_changing(item, false);
+	item_become(item, ITEM_RESTORING, "it reads as it was before it was taken out; a second look will tell");
+	return &step_look;
+}
+
 /* The object is about to vanish, and its status with it. */
 static void tell_unsettled(struct item *item, const char *why)
 {
@@ -204,6 +212,8 @@ static const struct step *judge_back(struct item *item, struct instant now)
 {
 	const char *why = NULL;
 
+	if (!item_back_believed(item, now))
+		return wait_for_second_look(item);
 	if (subnets_missing(item)) {
 		if (!item_subnets_absence_believed(item, now))
 			return wait_for_subnets(item);
@@ -260,6 +270,7 @@ static const struct step *judge_restoring(struct item *item, struct instant now)
 	arena_reset(&item->decision_arena);
 	switch (item->actuator->compare(item_scope(item), &item->change, item->looked, &item->decision_arena)) {
 	case STAND_OUT:
+		item->back_since = (struct instant){0};
 		return judge_out(item, now);
 	case STAND_BACK:
 		return judge_back(item, now);

@@ -325,7 +325,7 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 	struct wallclock expires = evacuation_expires_at(evacuation);
 
 	due = registration_due(evacuation, due);
-	if (expires.us && !evacuation->expired)
+	if (expires.us && !evacuation_is_ending(evacuation))
 		due = instant_earlier(due, instant_after(now, (expires.us - engine_wall(evacuation->engine).us) / 1000 + 1));
 	due = pacing_due(evacuation, due);
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)

@@ -56,6 +56,7 @@ struct evacuation {
 	bool nodes_unknown; /* there are selected nodes whose zone cannot be told without the account's mapping */
 
 	struct registration registration;
+	bool letting_go;            /* its finalizer is to go, and nobody is to count on it any more */
 	int64_t refused_generation; /* a guard refused the whole: final for it; 0 = none */
 	struct stall refusal;       /* why */
 	struct process finalizer;

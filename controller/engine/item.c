@@ -461,6 +461,8 @@ void item_start(struct item *item, enum direction direction, const struct step *
 	items_of(item)->aside += item->aside;
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};
+	item->back_since = (struct instant){0};
+	item->recorded_at = item->has_record ? item->record.updated_at : (struct wallclock){0};
 	item->applied_at = (struct instant){0};
 	item->updates = 0;
 	item->rounds = 0;

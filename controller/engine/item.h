@@ -104,6 +104,8 @@ struct item {
 	uint64_t subnets_absent_serial;      /* the observation that said so first */
 	struct wallclock unanswered_until;   /* an update without an answer may land until then */
 	uint64_t first_attempt;              /* the number of its first call to the journal; 0 = none yet */
+	struct wallclock recorded_at; /* when its record was last written before this process began; us 0 = not known */
+	struct instant back_since;    /* restoring: the first answer that showed it back; 0 = none has */
 	bool
 		several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
 	enum item_state ends_as; /* restoring: what closing will mean */

@@ -69,7 +69,7 @@ static const char *evacuated_message(const struct evacuation *evacuation, const 
 	if (tally->found == 0)
 		return NOTHING_SENTENCE;
 	return arena_printf(arena, "%zu of %zu are out and settled", tally->settled,
-	                    tally->settled + tally->failed + tally->rival + tally->changed - tally->settled);
+	                    tally->changed + tally->open + tally->failed + tally->rival);
 }
 
 static const char *complete_message(const struct evacuation *evacuation, const struct tally *tally, struct arena *arena)
@@ -81,6 +81,8 @@ static const char *complete_message(const struct evacuation *evacuation, const s
 		return not_yet_sentence(evacuation);
 	if (tally->found == 0)
 		return NOTHING_SENTENCE;
+	if (tally->open > 0)
+		return arena_printf(arena, "%zu still to be changed", tally->open);
 	if (tally->settled < tally->changed)
 		return arena_printf(arena, "%zu changed but not settled", tally->changed - tally->settled);
 	return "nothing was refused and nothing failed";
@@ -97,7 +99,7 @@ static const char *held_reason(const struct tally *tally, bool held, const char 
 		return "Rival";
 	if (tally->failed)
 		return "Failed";
-	return tally->settled < tally->changed ? "NotSettled" : fine;
+	return tally->open > 0 || tally->settled < tally->changed ? "NotSettled" : fine;
 }
 
 /* What would be done, and how long that takes as far as anybody can know. */
@@ -160,7 +162,7 @@ static void add_conditions(struct json *status, const struct evacuation *evacuat
 	                          evacuation->phase == PHASE_RESTORED);
 	bool held = evacuation->phase == PHASE_HOLDING;
 	bool nothing = tally.found == 0; /* a typo in a selector looks like this */
-	bool clean = !nothing && tally.failed + tally.rival == 0 && tally.settled == tally.changed;
+	bool clean = !nothing && tally.failed + tally.rival + tally.open == 0 && tally.settled == tally.changed;
 	const char *phase = phase_name(evacuation->phase);
 	const char *note = phase_note(evacuation, arena);
 

@@ -161,9 +161,9 @@ static void judge_phase(struct evacuation *evacuation)
 		evacuation->phase = PHASE_APPLYING;
 	else
 		evacuation->phase = PHASE_HOLDING;
-	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 &&
-	    items_in_state(&evacuation->items, ITEM_FAILED) + items_in_state(&evacuation->items, ITEM_APPLIED) == 0 &&
-	    evacuation->started_at.us != 0)
+	struct tally tally = phase_tally(&evacuation->items, NULL);
+	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 && evacuation->started_at.us != 0 &&
+	    tally.failed + tally.open == 0 && tally.settled == tally.changed)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
 }
 

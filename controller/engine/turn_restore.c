@@ -167,6 +167,7 @@ static bool restore_aws(struct evacuation *evacuation)
 
 static void let_go(struct evacuation *evacuation)
 {
+	evacuation->letting_go = true;
 	if (!admit_finalizer(evacuation, false) && evacuation->finalizer_failures > 1)
 		stall_from_error(&evacuation->stall, "ApiServer", &evacuation->finalizer_error);
 }
@@ -194,6 +195,13 @@ static void tell_still_held(struct evacuation *evacuation)
 	arena_done(&arena);
 }
 
+/* A process that dies now leaves one that knows, by its status, that there may be records. */
+static bool may_hand_over(const struct evacuation *evacuation, const struct evacuation *successor)
+{
+	return successor->manifest.finalizer && (never_met_aws(evacuation) || evacuation_targets_aws(successor) ||
+	                                         json_path_string(successor->object, "status.accountId"));
+}
+
 void turn_restoring(struct evacuation *evacuation)
 {
 	struct evacuation *successor;
@@ -213,10 +221,16 @@ void turn_restoring(struct evacuation *evacuation)
 	turned = turned_round(evacuation);
 	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
-		if (turned && successor->manifest.finalizer && evacuation->items.running == 0)
+		if (turned && may_hand_over(evacuation, successor) && evacuation->items.running == 0)
 			let_go(evacuation);
 		return;
 	}
+	if (evacuation_is_ending(evacuation) && admit_has_elder(evacuation)) { /* two at one record would undo each other */
+		if (turned && evacuation->items.running == 0)
+			let_go(evacuation);
+		return;
+	}
+	evacuation->letting_go = false;
 	nodes_back = plan_take_held_nodes(evacuation) == 0;
 	plan_start_restores(evacuation, false); /* nodes wait for nobody who is still at work in AWS */
 	aws_back = turned && restore_aws(evacuation);

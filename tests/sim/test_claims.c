@@ -112,6 +112,52 @@ Test(claims, nodes_whose_labels_tell_their_zone_are_held_without_aws)
 	cr_assert_str_eq(run_stalled_because(&run, "out"), "");
 }
 
+static bool resize_failed(struct run *at)
+{
+	return strcmp(run_state(at, "resize"), "Failed") == 0;
+}
+
+/* What failed and is tried again is neither failed nor out. */
+Test(claims, what_is_tried_again_is_not_evacuated_until_it_is_out)
+{
+	teardown();
+	run_init(&run, 9);
+	arena_init(&arena, "test", 64 * 1024 * 1024);
+	run_add_every_kind(&run);
+	before = world_fingerprint(run.world, &arena);
+	world_fail_update(run.world, "resize", "SubnetOutOfIPAddresses");
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_must(&run, resize_failed, 30 * MINUTE_MS, "its update failed");
+	struct instant limit = instant_after(world_now(run.world), 10 * MINUTE_MS);
+	while (strcmp(world_condition(run.world, "out", "Evacuated", NULL), "True") != 0) {
+		cr_assert_not(instant_reached(limit, world_now(run.world)), "it is out at last");
+		run_for(&run, 10);
+	}
+	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1");
+	cr_assert_str_eq(run_state(&run, "resize"), "Settled");
+	finish();
+}
+
+/* Just taken out, and the first look at it shows it as it was before that. */
+Test(claims, an_old_answer_does_not_close_a_record)
+{
+	static const char *const looks[] = {"DescribeAutoScalingGroups", "DescribeServices", "GetFunction"};
+	for (size_t i = 0; i < 3; i++) {
+		teardown();
+		run_init(&run, 9);
+		arena_init(&arena, "test", 64 * 1024 * 1024);
+		run_add_every_kind(&run);
+		before = world_fingerprint(run.world, &arena);
+		run_evacuate(&run, "out", "use1-az1", "Evacuate");
+		run_for(&run, 3000);
+		world_delete_evacuation(run.world, "out");
+		for (unsigned nth = 1; nth <= 4; nth++)
+			world_fault(run.world, looks[i], nth, WORLD_STALE);
+		run_must(&run, run_gone, 30 * MINUTE_MS, looks[i]);
+		run_assert_as_before(&run, before, looks[i]);
+	}
+}
+
 /* Absence. */
 
 Test(claims, a_subnet_missing_from_one_answer_is_not_lost)

@@ -118,6 +118,19 @@ Test(expiry, a_later_time_counts_while_it_holds)
 	assert_over();
 }
 
+/* What is being deleted waits for no time of its own any more: the world tells when the engine spins. */
+Test(expiry, its_time_comes_while_it_is_being_deleted)
+{
+	run_hold(&run);
+	run_for(&run, 8 * MINUTE_MS);
+	world_aws_outage(run.world, 20 * MINUTE_MS);
+	world_delete_evacuation(run.world, "out");
+	run_for(&run, 15 * MINUTE_MS);
+	cr_assert_str_eq(status("status.phase"), "Restoring");
+	run_must(&run, run_gone, 60 * MINUTE_MS, "it is gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
 Test(expiry, it_comes_in_the_midst_of_applying)
 {
 	run.spec_more = ",\"expiresAfterSeconds\":3";

@@ -186,6 +186,104 @@ Test(rivals, a_record_left_restoring_is_joined_after_ten_minutes)
 	run_assert_as_before(&run, before, "restored");
 }
 
+/* Another cluster takes it out between our observation and our own look: it is out, and would go back without us. */
+static void taken_by_another_cluster(struct world *world, void *context)
+{
+	(void)context;
+	world_put_item(
+		world, arena_printf(
+				   &arena,
+				   "{\"zoneId\":{\"S\":\"use1-az1\"},\"resourceId\":{\"S\":\"%s\"},"
+				   "\"resourceType\":{\"S\":\"AutoScalingGroup\"},\"removedSubnets\":{\"L\":[{\"S\":\"subnet-a1\"}]},"
+				   "\"order\":{\"L\":[]},\"state\":{\"S\":\"Settled\"},\"owners\":{\"SS\":[\"another-cluster\"]},"
+				   "\"undone\":{\"N\":\"0\"},\"attempt\":{\"S\":\"x\"},\"createdAt\":{\"S\":\"2026-01-01T00:00:00Z\"},"
+				   "\"updatedAt\":{\"S\":\"2026-01-01T00:00:00Z\"}}",
+				   world_group_arn(world, "web")));
+	world_edit_group(world, "web", "subnet-b1,subnet-c1");
+}
+
+static size_t owners_of_web(void)
+{
+	const struct json *record = world_record(run.world, "use1-az1", world_group_arn(run.world, "web"));
+	return json_count(json_path(record, "owners.SS"));
+}
+
+Test(rivals, what_another_cluster_takes_out_at_the_same_time_is_joined)
+{
+	run_add_region(&run);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_to_calls(&run, "DescribeAutoScalingGroups", 1);
+	world_at(run.world, 15, taken_by_another_cluster, NULL);
+	run_must(&run, run_holding, 30 * MINUTE_MS, "it holds");
+	cr_assert_eq(owners_of_web(), 2);
+	run_restore(&run);
+	cr_assert_eq(owners_of_web(), 1);
+	assert_group("web", "subnet-b1,subnet-c1");
+	assert_group("api", "subnet-b1,subnet-a1,subnet-a2,subnet-c1");
+}
+
+/* What nobody recorded was moved by its owner: it is settled, and nobody's to restore. */
+static void moved_by_its_owner(struct world *world, void *context)
+{
+	(void)context;
+	world_edit_group(world, "web", "subnet-b1,subnet-c1");
+}
+
+Test(rivals, what_its_owner_moves_at_the_same_time_is_left_to_it)
+{
+	run_add_region(&run);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_to_calls(&run, "DescribeAutoScalingGroups", 1);
+	world_at(run.world, 15, moved_by_its_owner, NULL);
+	run_must(&run, run_holding, 30 * MINUTE_MS, "it holds");
+	cr_assert_eq(owners_of_web(), 0);
+	run_restore(&run);
+	assert_group("web", "subnet-b1,subnet-c1");
+}
+
+static bool next_has_finalizer(struct run *at)
+{
+	return json_count(json_path(world_evacuation(at->world, "next"), "metadata.finalizers")) > 0;
+}
+
+/* The successor is deleted while the first one is still at it: one of them puts things back, so that no record comes again that was closed. */
+Test(rivals, two_that_are_deleted_do_not_restore_at_once)
+{
+	run_add_every_kind(&run);
+	const char *before = world_fingerprint(run.world, &arena);
+	run_hold(&run);
+	world_delete_evacuation(run.world, "out");
+	run_to_calls(&run, "UpdateFunctionConfiguration", 1);
+	run_evacuate(&run, "next", "use1-az1", "Evacuate");
+	run_must(&run, next_has_finalizer, 10 * MINUTE_MS, "the successor is about to take over");
+	cr_assert_not(run_gone(&run));
+	world_delete_evacuation(run.world, "next");
+	size_t records = world_records(run.world);
+	while (!run_gone(&run) || !next_gone(&run)) {
+		run_for(&run, 1);
+		cr_assert_leq(world_records(run.world), records, "a record that was closed is there again");
+		records = world_records(run.world);
+	}
+	run_assert_as_before(&run, before, "in the end");
+}
+
+/* A successor of nodes alone is killed as soon as it has the zone, and deleted: what the first one took out is put back all the same. */
+Test(rivals, a_successor_of_nodes_alone_gives_back_what_it_took_over)
+{
+	run_add_small_region(&run);
+	world_delete_node(run.world, "node-a1");
+	const char *before = world_fingerprint(run.world, &arena);
+	run_apply(&run, "out", "use1-az1", RUN_ALL_GROUPS);
+	run_apply(&run, "next", "use1-az1", RUN_ALL_NODES);
+	run_must(&run, run_holding, 30 * MINUTE_MS, "it holds");
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, run_gone, 10 * MINUTE_MS, "the first one is gone");
+	run_stop(&run);
+	world_delete_evacuation(run.world, "next");
+	run_must(&run, next_gone, 30 * MINUTE_MS, "the successor is gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
 /* An object that will never hold anything must not keep others from what they want. */
 Test(rivals, an_object_of_an_unknown_zone_holds_up_nobody)
 {
