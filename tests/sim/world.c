@@ -37,19 +37,6 @@ struct wallclock sim_wall(const struct world *world)
 	return (struct wallclock){WALL_START_US + (world->now.ms - START_MS) * 1000};
 }
 
-static void add_namespaces(struct world *world)
-{
-	static const char *const names[] = {"default", "kube-system"};
-	for (size_t i = 0; i < 2; i++) {
-		struct json *object = json_new_object(&world->scratch);
-		json_set_string(object, "kind", "Namespace");
-		json_set_string(object, "apiVersion", "v1");
-		struct json *metadata = json_set_object(object, "metadata");
-		json_set_string(metadata, "uid", i == 1 ? WORLD_CLUSTER_UID : "22222222-2222-3333-4444-555555555555");
-		sim_kube_put(world, "namespaces", "", names[i], object);
-	}
-}
-
 struct world *world_new(uint64_t seed)
 {
 	struct world *world = calloc(1, sizeof(*world));
@@ -67,11 +54,10 @@ struct world *world_new(uint64_t seed)
 	world->identity = sim_identity_new();
 	world->outages = sim_outages_new();
 	world->dynamo = dynamo_new();
-	world->kube = sim_kube_new();
 	world->ecs = sim_ecs_new();
 	world->lambda = sim_lambda_new();
 	world->pods = sim_pods_new();
-	add_namespaces(world);
+	sim_cluster_found(world, 0);
 	world_set_account(world, WORLD_ACCOUNT);
 	sim_note(world, "seed %llu", (unsigned long long)seed);
 	return world;
@@ -92,7 +78,7 @@ void world_free(struct world *world)
 	sim_pods_free(world->pods);
 	sim_lambda_free(world->lambda);
 	sim_ecs_free(world->ecs);
-	sim_kube_free(world->kube);
+	sim_clusters_free(world);
 	dynamo_free(world->dynamo);
 	dynamo_free(world->elsewhere);
 	dynamo_free(world->backup);
@@ -113,6 +99,8 @@ void sim_note(struct world *world, const char *format, ...)
 {
 	char line[1024];
 	va_list arguments;
+	if (world->silent)
+		return;
 	va_start(arguments, format);
 	(void)vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
@@ -131,15 +119,28 @@ void world_print_timeline(const struct world *world)
 	fflush(stderr);
 }
 
+void world_on_broken(struct world *world, world_broken_hook hook, void *context)
+{
+	world->told_broken = hook;
+	world->told_context = context;
+}
+
+void world_be_silent(struct world *world)
+{
+	world->silent = true;
+}
+
 void sim_broken(struct world *world, const char *format, ...)
 {
-	world_print_timeline(world);
+	char sentence[1024];
 	va_list arguments;
 	va_start(arguments, format);
-	fprintf(stderr, "BROKEN (seed %llu): ", (unsigned long long)world->seed);
-	(void)vfprintf(stderr, format, arguments);
-	fprintf(stderr, "\n");
+	(void)vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
+	if (world->told_broken != NULL)
+		world->told_broken(world->told_context, format, sentence);
+	world_print_timeline(world);
+	fprintf(stderr, "BROKEN (seed %llu): %s\n", (unsigned long long)world->seed, sentence);
 	fflush(stderr);
 	abort();
 }
@@ -203,6 +204,7 @@ void world_revive(struct world *world)
 	world->kill_at = 0;
 	world->dead_waits = 0;
 	for (size_t i = 0; i < SIM_CLIENTS; i++) {
+		world->clients[i].killed = false;
 		world->clients[i].idle_waits = 0;
 		world->clients[i].leads = false;
 		world->clients[i].lease_identity[0] = '\0';

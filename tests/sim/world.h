@@ -26,7 +26,16 @@
 
 struct world;
 
+/*
+ * A safety rule is broken: which one (its sentence without names in it), and the sentence. Does not return. Without a hook the timeline is
+ * printed and the process aborts.
+ */
+typedef void (*world_broken_hook)(void *context, const char *rule, const char *sentence);
+
 struct world *world_new(uint64_t seed);
+void world_on_broken(struct world *world, world_broken_hook hook, void *context);
+/* No timeline is kept from now on: what nobody reads costs a third of all time. */
+void world_be_silent(struct world *world);
 void world_free(struct world *world);
 struct client *world_client(struct world *world);
 
@@ -183,8 +192,9 @@ void world_rival(struct world *world, const char *group, const char *subnet, int
 void world_join(struct world *world, const char *zone_id, const char *owner);
 void world_leave(struct world *world, const char *zone_id, const char *owner);
 
-/* Another identity writes itself into the lease now and keeps renewing it. */
+/* Another identity writes itself into the lease now and keeps renewing it, for ever or for so long. */
 void world_steal_lease(struct world *world);
+void world_borrow_lease(struct world *world, int64_t ms);
 
 /* Watches with an older resourceVersion than now's are answered 410 from now on, running ones end with an ERROR event. */
 void world_compact(struct world *world);
@@ -263,6 +273,22 @@ struct client *world_second_client(struct world *world);
 void world_end_client(struct world *world, struct client *client);
 
 /*
+ * With two clients, death strikes the one that sent the effect. Free its engine, then let it go (nothing waits for it) until a new process
+ * begins there.
+ */
+bool world_client_killed(const struct world *world, struct client *client);
+void world_bury_client(struct world *world, struct client *client);
+void world_begin_client(struct world *world, struct client *client);
+
+/*
+ * A second cluster in the same account, whose UID is WORLD_SECOND_UID: the second client speaks to its API server, which has nodes and pods of nobody.
+ * People's deeds and all looks are about the cluster that was named last (0, 1); 0 after each thing that happens.
+ */
+#define WORLD_SECOND_UID "99999999-2222-3333-4444-555555555555"
+void world_add_second_cluster(struct world *world);
+void world_turn_to_cluster(struct world *world, size_t cluster);
+
+/*
  * The client's process is stopped (SIGSTOP) for so long: it hears nothing, its wait does not return, what it has not
  * sent is not sent.
  */
@@ -296,6 +322,8 @@ void world_set_late(struct world *world, int64_t ms);
 /* A client is stopped for so long (20 s when not set). */
 void world_set_stop(struct world *world, int64_t ms);
 void world_fault(struct world *world, const char *operation, unsigned nth, enum world_fault fault);
+/* All faults and outages are over, what is frozen, hidden or slow is so no more; what is on its way stays so. */
+void world_calm(struct world *world);
 
 /*
  * A service is out of order for so long: each call to it suffers `fault`. "autoscaling", "ec2", "ecs", "lambda",

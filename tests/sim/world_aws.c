@@ -483,9 +483,36 @@ static void serve_query(struct world *world, struct sim_call *call)
 static void serve_dynamo(struct world *world, struct sim_call *call)
 {
 	const char *body = NULL;
+	if (strcmp(call->request.operation, "DeleteItem") == 0)
+		sim_expect_close(world, call);
 	int status = dynamo_handle(world->dynamo, call->request.operation, call->request.body, call->request.body_length,
 	                           &call->arena, &body);
 	call->answer = (struct sim_answer){status, "application/x-amz-json-1.0", body, ERROR_NONE};
+	if (status == 200 && world->closing != NULL)
+		sim_broken(world, "the record of %s", world->closing);
+	world->closing = NULL;
+}
+
+const char *sim_journal_note(struct world *world, struct sim_call *call)
+{
+	struct error error;
+	if (strcmp(call->request.service, "dynamodb") != 0)
+		return "";
+	const struct json *body = json_parse(&call->arena, call->request.body, call->request.body_length, &error);
+	const struct json *key = json_get(body, "Key") != NULL ? json_get(body, "Key") : json_get(body, "Item");
+	const char *zone = json_get_string(json_get(key, "zoneId"), "S");
+	const char *id = json_get_string(json_get(key, "resourceId"), "S");
+	if (zone == NULL || id == NULL)
+		return "";
+	const struct json *item = dynamo_item(world->dynamo, WORLD_TABLE, zone, id);
+	const char *state = json_get_string(json_get(item, "state"), "S");
+	const char *name = strrchr(id, '/') != NULL ? strrchr(id, '/') : strrchr(id, ':');
+	const struct json *owners = json_path(item, "owners.SS");
+	return arena_printf(&call->arena, " %s %s%s", name != NULL ? name + 1 : id,
+	                    item == NULL    ? "no record"
+	                    : state != NULL ? state
+	                                    : "",
+	                    json_count(owners) > 1 ? ", two owners" : "");
 }
 
 static void serve(struct world *world, struct sim_call *call)

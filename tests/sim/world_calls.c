@@ -218,7 +218,7 @@ static uint64_t client_submit(struct client *client, struct arena *arena, const 
 	struct sim_client *self = (struct sim_client *)client;
 	struct world *world = self->world;
 	uint64_t number = ++world->last_call;
-	if (world->killed)
+	if (self->killed)
 		return number;
 	struct sim_call *call = call_new(self, arena, owner);
 	request_copy(world, &call->arena, request, &call->request);
@@ -260,7 +260,7 @@ static uint64_t client_run(struct client *client, struct arena *arena, const str
 	struct sim_client *self = (struct sim_client *)client;
 	struct world *world = self->world;
 	uint64_t number = ++world->last_call;
-	if (world->killed)
+	if (self->killed)
 		return number;
 	struct sim_call *call = call_new(self, arena, owner);
 	program_copy(world, &call->arena, program, &call->request);
@@ -326,14 +326,14 @@ static void client_cancel(struct client *client, uint64_t number)
 		call_abandon(world, call);
 }
 
-static void client_die(struct world *world)
+static void client_die(struct world *world, struct sim_client *client)
 {
-	world->killed = true;
+	world->killed = client->killed = true;
 	sim_note(world, "KILLED at effect %u", world->effects);
 	struct sim_call *next;
 	for (struct sim_call *call = world->calls; call != NULL; call = next) {
 		next = call->next;
-		if (!call->abandoned)
+		if (!call->abandoned && call->client == client)
 			call_abandon(world, call);
 	}
 }
@@ -387,25 +387,27 @@ static void serve_fault(struct world *world, struct sim_call *call)
 /* The request arrives at its server. Frees the call when nobody waits for it any more. */
 static void call_serve(struct world *world, struct sim_call *call)
 {
-	bool dies = false;
-	if (call->request.effect)
-		dies = !call->abandoned && ++world->effects == world->kill_at;
+	struct sim_client *client = call->client;
+	bool dies = call->request.effect && !call->abandoned && ++world->effects == world->kill_at;
 	if (dies && world->kill_when == WORLD_KILL_BEFORE) {
 		sim_note(world, "%s (effect %u) does not arrive", call->request.operation, world->effects);
 		call_free(world, call);
-		client_die(world);
+		client_die(world, client);
 		return;
 	}
+	world->serving_since = call->submitted;
 	serve_fault(world, call);
-	sim_note(world, "%s %s -> %d%s%s%s", call->request.operation, is_kube(&call->request) ? call->request.path : "",
-	         call->answer.status, call->fault != WORLD_NO_FAULT ? " FAULT " : "",
+	sim_note(world, "%s%s %s -> %d%s%s%s%s", call->client == &world->clients[0] ? "" : "(2) ", call->request.operation,
+	         is_kube(&call->request) ? call->request.path : "", call->answer.status,
+	         call->fault != WORLD_NO_FAULT ? " FAULT " : "",
 	         call->fault != WORLD_NO_FAULT ? world_fault_name(call->fault) : "",
-	         call->request.effect ? arena_printf(&call->arena, " (effect %u)", world->effects) : "");
+	         call->request.effect ? arena_printf(&call->arena, " (effect %u)", world->effects) : "",
+	         world->silent ? "" : sim_journal_note(world, call));
 	if (call->request.effect)
 		sim_check(world);
 	if (dies) {
 		call_free(world, call);
-		client_die(world);
+		client_die(world, client);
 	} else if (call->abandoned) {
 		call_free(world, call);
 	} else if (!call->stream.open && call->fault != WORLD_LOSE_REPLY) {
@@ -580,7 +582,11 @@ bool sim_run_next(struct world *world, struct instant until, struct sim_client *
 			world->now = thing.due;
 		arena_reset(&world->scratch);
 		*to = thing.call != NULL ? thing.call->client : NULL; /* which may be gone when it has run */
-		if (!thing_waits(world, &thing) && thing_run(world, &thing, out))
+		world->kube = world->kubes[*to != NULL ? (*to)->cluster : 0];
+		world->serving_since = world->now;
+		bool told = !thing_waits(world, &thing) && thing_run(world, &thing, out);
+		world->kube = world->kubes[0];
+		if (told)
 			return true;
 	}
 	return false;

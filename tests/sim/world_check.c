@@ -14,6 +14,7 @@
  *   8  a group is taken out of a zone only when its nodes there hold no pod that a drain would wait for
  *   9  where two zones are registered, and have been for longer than one that thought itself alone may not know it, whoever takes subnets of a zone out of
  *      a resource, or adds them, holds its lock for that zone
+ *  10  a record is closed while it is being restored, by its only owner, when nothing can land any more
  */
 #include "world_parts.h"
 
@@ -53,7 +54,8 @@ const struct json *sim_record_naming(struct world *world, const struct sim_place
 /* A foreign edit within the read-to-write window cannot be seen by anybody. */
 static bool within_window(const struct world *world, const struct sim_placed *placed)
 {
-	return placed->foreign_edit.ms != 0 && instant_between_ms(placed->foreign_edit, world->now) < READ_TO_WRITE_MS;
+	int64_t window_ms = READ_TO_WRITE_MS + instant_between_ms(world->serving_since, world->now);
+	return placed->foreign_edit.ms != 0 && instant_between_ms(placed->foreign_edit, world->now) < window_ms;
 }
 
 /* What was sent before it was lost may arrive after it. */
@@ -66,11 +68,11 @@ static void check_taken(struct world *world, const struct sim_placed *placed, co
                         bool late)
 {
 	const struct json *record = sim_record_naming(world, placed, subnet);
-	if (record == NULL && !within_window(world, placed))
+	if (record == NULL && !within_window(world, placed) && !placed->unrecorded)
 		sim_broken(world, "%s is taken out of %s without a record that names it", subnet, placed->name);
 	if (record == NULL || late)
 		return;
-	if (!text_equal(attribute(record, "state"), "Intent"))
+	if (!text_equal(attribute(record, "state"), "Intent") && !placed->unrecorded)
 		sim_broken(world, "%s is taken out of %s over a record in state %s", subnet, placed->name,
 		           attribute(record, "state"));
 	const struct json *list = json_get(json_get(record, "removedSubnets"), "L");
@@ -83,7 +85,7 @@ static void check_taken(struct world *world, const struct sim_placed *placed, co
 static void check_added(struct world *world, const struct sim_placed *placed, const char *subnet)
 {
 	const struct json *record = sim_record_naming(world, placed, subnet);
-	if (within_window(world, placed))
+	if (within_window(world, placed) || (record == NULL && placed->unrecorded))
 		return;
 	if (record == NULL || !text_equal(attribute(record, "state"), "Restoring"))
 		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, placed->name);
@@ -109,7 +111,10 @@ void sim_check_update(struct world *world, struct sim_placed *placed, const char
 		placed->forgotten = true;
 		return;
 	}
-	placed->raced = placed->raced || within_window(world, placed);
+	bool raced = within_window(world, placed);
+	placed->raced = placed->raced || raced;
+	placed->mistaken =
+		placed->mistaken || (raced && placed->reborn.ms == placed->foreign_edit.ms && placed->reborn.ms != 0);
 	struct string_list old = sim_list(world, placed->subnets);
 	struct string_list new = sim_list(world, after);
 	for (size_t i = 0; i < old.count; i++)
@@ -125,6 +130,28 @@ void sim_check_update(struct world *world, struct sim_placed *placed, const char
 		}
 }
 
+/* A node's record is a copy: its annotation is what counts. */
+void sim_expect_close(struct world *world, struct sim_call *call)
+{
+	struct error error;
+	const struct json *body = json_parse(&call->arena, call->request.body, call->request.body_length, &error);
+	const char *id = json_path_string(body, "Key.resourceId.S");
+	const char *zone = json_path_string(body, "Key.zoneId.S");
+	const struct json *record = dynamo_item(world->dynamo, WORLD_TABLE, zone, id);
+	const char *until = attribute(record, "unansweredUntil");
+	struct wallclock unanswered = {0};
+	world->closing = NULL;
+	if (record == NULL || zone[0] == '#' || text_equal(attribute(record, "resourceType"), "EksNode"))
+		return;
+	if (!text_equal(attribute(record, "state"), "Restoring"))
+		world->closing = arena_printf(&call->arena, "%s is closed in state %s", id, attribute(record, "state"));
+	else if (json_count(json_path(record, "owners.SS")) != 1)
+		world->closing = arena_printf(&call->arena, "%s is closed though others want it out", id);
+	else if (world->skew_ms == 0 && until != NULL && wallclock_parse(until, &unanswered) &&
+	         unanswered.us > sim_wall(world).us)
+		world->closing = arena_printf(&call->arena, "%s is closed though an update may land until %s", id, until);
+}
+
 static void check_placed(struct world *world, struct sim_placed *placed)
 {
 	if (!placed->bare && sim_list(world, placed->subnets).count == 0)
@@ -134,7 +161,7 @@ static void check_placed(struct world *world, struct sim_placed *placed)
 	for (size_t i = 0; i < taken.count; i++)
 		known = known && sim_record_naming(world, placed, taken.at[i]) != NULL;
 	placed->forgotten = placed->forgotten && !known;
-	for (size_t i = 0; i < taken.count && !placed->forgotten; i++)
+	for (size_t i = 0; i < taken.count && !placed->forgotten && !placed->mistaken; i++)
 		if (sim_record_naming(world, placed, taken.at[i]) == NULL)
 			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], placed->name);
 }
@@ -194,7 +221,7 @@ void sim_check_eviction(struct world *world, const char *pod, const char *node, 
 		sim_broken(world, "%s is evicted from %s, whose zone nobody evacuates", pod, node);
 }
 
-static void check_node(struct world *world, const struct json *node)
+static void check_node(struct world *world, size_t cluster, const struct json *node)
 {
 	const char *name = json_path_string(node, "metadata.name");
 	const char *annotation = json_get_string(json_path(node, "metadata.annotations"), OURS);
@@ -204,25 +231,25 @@ static void check_node(struct world *world, const struct json *node)
 		return;
 	struct error error;
 	const struct json *holder = json_parse(&world->scratch, annotation, strlen(annotation), &error);
-	if (holder == NULL || !text_equal(json_get_string(holder, "owner"), WORLD_CLUSTER_UID))
+	if (holder == NULL || !text_equal(json_get_string(holder, "owner"), sim_cluster_uid(cluster)))
 		sim_broken(world, "node %s has a foreign or broken annotation: %s", name, annotation);
 	if (!world->orphans_allowed && !zone_has_evacuation(world, json_get_string(holder, "zone")))
 		sim_broken(world, "node %s is held and there is no evacuation of its zone", name);
 }
 
-static bool owned_here(const struct json *record)
+static bool owned_by(const struct json *record, const char *owner)
 {
 	const struct json *owners = json_get(json_get(record, "owners"), "SS");
 	for (size_t i = 0; i < json_count(owners); i++)
-		if (text_equal(json_string(json_at(owners, i)), WORLD_CLUSTER_UID))
+		if (text_equal(json_string(json_at(owners, i)), owner))
 			return true;
 	return false;
 }
 
-static void check_record(struct world *world, const struct json *record)
+static void check_record(struct world *world, size_t cluster, const struct json *record)
 {
 	const char *zone = attribute(record, "zoneId");
-	if (zone == NULL || zone[0] == '#' || !owned_here(record) || world->orphans_allowed)
+	if (zone == NULL || zone[0] == '#' || !owned_by(record, sim_cluster_uid(cluster)) || world->orphans_allowed)
 		return;
 	if (!zone_has_evacuation(world, zone))
 		sim_broken(world, "the record of %s is open and there is no evacuation of its zone",
@@ -241,19 +268,29 @@ static void note_shared(struct world *world)
 		world->shared_since = world->now;
 }
 
+static void check_cluster(struct world *world, size_t cluster)
+{
+	const struct json *node;
+	for (size_t i = 0; (node = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
+		check_node(world, cluster, node);
+	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++)
+		check_record(world, cluster, dynamo_item_at(world->dynamo, WORLD_TABLE, i));
+}
+
 void sim_check(struct world *world)
 {
 	note_shared(world);
+	struct sim_kube *kube = world->kube;
 	struct sim_placed *placed;
 	for (size_t i = 0; (placed = sim_placed_at(world, i)) != NULL; i++)
 		if (!placed->deleted)
 			check_placed(world, placed);
 	sim_pods_check(world);
-	const struct json *node;
-	for (size_t i = 0; (node = sim_kube_object_at(world, "nodes", i)) != NULL; i++)
-		check_node(world, node);
-	for (size_t i = 0; i < dynamo_item_count(world->dynamo, WORLD_TABLE); i++)
-		check_record(world, dynamo_item_at(world->dynamo, WORLD_TABLE, i));
+	for (size_t i = 0; i < sim_cluster_count(world); i++) {
+		world->kube = world->kubes[i];
+		check_cluster(world, i);
+	}
+	world->kube = kube;
 }
 
 void sim_check_lease(struct world *world, const struct sim_client *client, const struct sim_request *request,
@@ -276,7 +313,8 @@ static bool may_act(const struct world *world, const struct sim_client *client)
 
 void sim_check_leaders(struct world *world)
 {
-	if (may_act(world, &world->clients[0]) && may_act(world, &world->clients[1]))
+	bool together = world->clients[0].cluster == world->clients[1].cluster;
+	if (together && may_act(world, &world->clients[0]) && may_act(world, &world->clients[1]))
 		sim_broken(world, "%s and %s lead at the same time", world->clients[0].lease_identity,
 		           world->clients[1].lease_identity);
 }

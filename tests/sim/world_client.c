@@ -148,11 +148,10 @@ static void client_wait(struct client *client, struct instant until, struct clie
 	struct world *world = self->world;
 	*out = (struct client_event){.what = CLIENT_DUE};
 	arena_reset(&world->looks);
-	if (world->killed) {
-		if (++world->dead_waits > DEAD_WAITS_MAX)
-			sim_broken(world, "a dead engine goes on waiting");
+	if (self->killed && ++world->dead_waits > DEAD_WAITS_MAX)
+		sim_broken(world, "a dead engine goes on waiting");
+	if (world->killed)
 		return;
-	}
 	wait_checks(world, self, until);
 	self->until = until;
 	if (self->woken) {
@@ -212,6 +211,32 @@ void world_end_client(struct world *world, struct client *client)
 	self->used = false;
 	self->leads = false;
 	self->lease_identity[0] = '\0';
+}
+
+bool world_client_killed(const struct world *world, struct client *client)
+{
+	(void)world;
+	return self_of(client)->killed;
+}
+
+void world_bury_client(struct world *world, struct client *client)
+{
+	self_of(client)->killed = false;
+	world->killed = false;
+	for (size_t i = 0; i < SIM_CLIENTS; i++)
+		world->killed = world->killed || world->clients[i].killed;
+	world->dead_waits = 0;
+	world_end_client(world, client);
+}
+
+void world_begin_client(struct world *world, struct client *client)
+{
+	struct sim_client *self = self_of(client);
+	sim_note(world, "a new process (%zu)", (size_t)(self - world->clients) + 1);
+	self->used = true;
+	self->woken = false;
+	self->idle_waits = 0;
+	self->until = self->paused_until = world->now;
 }
 
 void world_pause(struct world *world, struct client *client, int64_t ms)

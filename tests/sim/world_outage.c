@@ -161,3 +161,18 @@ unsigned world_outage_calls(const struct world *world, int64_t from_s, int64_t t
 		sum += outages->at[outages->count - 1].calls[second];
 	return sum;
 }
+
+void world_calm(struct world *world)
+{
+	for (size_t i = 0; i < world->outages->count; i++)
+		world->outages->at[i].until = instant_earlier(world->outages->at[i].until, world->now);
+	world->kube_back = world->aws_back = world->now;
+	world->fault_count = 0;
+	world->kill_at = 0;
+	world->connect_ms = 0;
+	world->dates.left = 0;
+	for (size_t i = 0; i < world->subnet_count; i++)
+		world->subnets[i].hidden = 0;
+	world_freeze_watches(world, false);
+	sim_note(world, "all is calm");
+}

@@ -48,7 +48,10 @@ struct sim_placed {
 	bool bare;      /* it has no subnets and never had */
 	bool forgotten; /* a person deleted its record: none knows what was taken until it is written again */
 	bool deleted;
-	bool raced; /* an update arrived within the read-to-write window after a foreign edit */
+	struct instant reborn;
+	bool mistaken;   /* changed as if it were its predecessor: an update was on its way when it was made anew */
+	bool unrecorded; /* a person deleted its record at some time */
+	bool raced;      /* an update arrived within the read-to-write window after a foreign edit */
 	struct instant edited;
 	struct instant foreign_edit;
 };
@@ -169,7 +172,9 @@ struct sim_counter {
 struct sim_client {
 	struct client client; /* first: the seam's functions get this */
 	struct world *world;
+	size_t cluster; /* whose API server it speaks to */
 	bool used;
+	bool killed;
 	bool woken;
 	uint64_t chance;
 	unsigned idle_waits;          /* waits that ended at once, in a row */
@@ -182,6 +187,7 @@ struct sim_client {
 };
 
 #define SIM_CLIENTS 2
+#define SIM_CLUSTERS 2
 
 struct sim_kube;     /* world_kube.c */
 struct sim_identity; /* world_identity.c */
@@ -212,7 +218,7 @@ struct world {
 	unsigned effects;
 	unsigned kill_at; /* 0 = never */
 	enum world_kill kill_when;
-	bool killed;
+	bool killed; /* a client of it is, and nobody has seen to that yet */
 	unsigned dead_waits;
 
 	struct instant kube_back; /* out of reach until then */
@@ -241,7 +247,8 @@ struct world {
 	struct dynamo *dynamo;
 	struct dynamo *backup;  /* of a table that was lost */
 	struct instant lost_at; /* what was on its way then still arrives */
-	struct sim_kube *kube;
+	struct sim_kube *kubes[SIM_CLUSTERS]; /* the second one: NULL = there is one cluster */
+	struct sim_kube *kube;                /* of whoever is served, looked at, or acts */
 	struct sim_ecs *ecs;
 	struct sim_lambda *lambda;
 	struct sim_pods *pods;
@@ -251,13 +258,18 @@ struct world {
 	bool orphans_allowed;
 	bool unreplicated_allowed; /* pods without a controller may be evicted */
 
-	struct instant shared_since; /* two zones are registered since then; 0 = they are not */
-
-	bool lease_used; /* some life asked for the lease: effects need it from then on */
+	struct instant shared_since;  /* two zones are registered since then; 0 = they are not */
+	const char *closing;          /* what is wrong when the record is closed now; NULL = nothing */
+	struct instant serving_since; /* when the call that is being served was submitted */
+	struct instant thief_until;   /* a lease that was taken is held so long; ms 0 = for ever */
+	bool lease_used;              /* some life asked for the lease: effects need it from then on */
 
 	struct arena scratch; /* of one thing */
 	struct arena looks;   /* what the looks hand out, until the next thing */
 	struct text timeline;
+	bool silent;                   /* no timeline is kept */
+	world_broken_hook told_broken; /* NULL: the process aborts */
+	void *told_context;
 };
 
 /* world.c */
@@ -269,6 +281,12 @@ void sim_schedule(struct world *world, int64_t after_ms, enum sim_thing_kind kin
 void sim_note(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void sim_broken(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *sim_strdup(const char *string);
+
+/* world_cluster.c */
+void sim_clusters_free(struct world *world);
+size_t sim_cluster_count(const struct world *world);
+const char *sim_cluster_uid(size_t cluster);
+void sim_cluster_found(struct world *world, size_t cluster); /* an API server with its namespaces */
 
 /* world_client.c: clocks, chance, waiting */
 void sim_clients_init(struct world *world);
@@ -322,6 +340,8 @@ struct json *sim_json_patch(struct arena *arena, const struct json *object, cons
 /* world_aws.c */
 void sim_aws_label(struct sim_request *request, struct arena *arena);
 void sim_aws_serve(struct world *world, struct sim_call *call);
+/* What a record is after a call to the journal, for the timeline: " web Intent of 1". */
+const char *sim_journal_note(struct world *world, struct sim_call *call);
 void sim_aws_xml(struct sim_call *call, int status, const char *body);
 /* A member of a form; NULL = none. */
 const char *sim_form_value(struct arena *arena, const char *form, const char *name);
@@ -425,6 +445,8 @@ void sim_check_update(struct world *world, struct sim_placed *placed, const char
 /* An update that says more than where it is placed: the rest has to be as it is. */
 void sim_check_rest(struct world *world, const struct sim_placed *placed, const char *what, const char *is,
                     const char *sent, bool late);
+/* Before a DeleteItem is served: world->closing. */
+void sim_expect_close(struct world *world, struct sim_call *call);
 void sim_check_group(struct world *world, const struct sim_group *group, const char *after, bool late);
 void sim_check_eviction(struct world *world, const char *pod, const char *node, bool late);
 /* When it is submitted, and when it is put on the wire. */

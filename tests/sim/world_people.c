@@ -205,7 +205,8 @@ static void rival_renews(struct world *world, void *context)
 	struct arena *arena = &world->scratch;
 	const struct json *lease = sim_kube_object_at(world, "leases", 0);
 	(void)context;
-	if (lease == NULL)
+	bool over = world->thief_until.ms != 0 && instant_reached(world->thief_until, world->now);
+	if (lease == NULL || over)
 		return;
 	struct json *spec = json_copy(arena, json_get(lease, "spec"));
 	bool mine = text_equal(json_get_string(spec, "holderIdentity"), "rival");
@@ -227,6 +228,14 @@ static void rival_renews(struct world *world, void *context)
 void world_steal_lease(struct world *world)
 {
 	sim_note(world, "a rival takes the lease");
+	world->thief_until.ms = 0;
+	rival_renews(world, NULL);
+}
+
+void world_borrow_lease(struct world *world, int64_t ms)
+{
+	sim_note(world, "a rival takes the lease for %lld ms", (long long)ms);
+	world->thief_until = instant_after(world->now, ms);
 	rival_renews(world, NULL);
 }
 
@@ -372,6 +381,6 @@ void world_bring_table_back(struct world *world)
 void world_delete_record(struct world *world, const char *zone_id, const char *name)
 {
 	struct sim_placed *placed = sim_placed_get(world, name);
-	placed->forgotten = true;
+	placed->forgotten = placed->unrecorded = true;
 	world_delete_item(world, zone_id, placed->arn);
 }

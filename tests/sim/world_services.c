@@ -318,7 +318,8 @@ void world_recreate_service(struct world *world, const char *cluster, const char
 	struct service *service = service_get(world, cluster, name);
 	service_ends(world, service);
 	service->placed.deleted = false;
-	service->placed.foreign_edit = world->now;
+	service->placed.foreign_edit = service->placed.reborn = world->now;
+	service->placed.mistaken = false;
 	sim_note(world, "the owner makes %s anew", service->placed.name);
 	sim_placed_set(world, &service->placed, subnets);
 	sim_replace(&service->placed.previous, subnets);
