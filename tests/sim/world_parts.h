@@ -245,8 +245,8 @@ struct world {
 	struct sim_identity *identity;
 	struct sim_outages *outages;
 	struct dynamo *dynamo;
-	struct dynamo *backup;  /* of a table that was lost */
-	struct instant lost_at; /* what was on its way then still arrives */
+	struct dynamo *backup;                /* of a table that was lost */
+	struct instant lost_at;               /* what was on its way then still arrives */
 	struct sim_kube *kubes[SIM_CLUSTERS]; /* the second one: NULL = there is one cluster */
 	struct sim_kube *kube;                /* of whoever is served, looked at, or acts */
 	struct sim_ecs *ecs;
