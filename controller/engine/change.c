@@ -42,15 +42,15 @@ bool item_absence_believed(struct item *item, struct instant now)
 
 bool item_back_believed(struct item *item, struct instant now)
 {
-	struct wallclock settled_by = wallclock_after_ms(item->recorded_at, BACK_AGAIN_MS);
+	struct wallclock settled_by = wallclock_after_ms(item->recorded_at, OLD_ANSWER_MS);
 
-	if (item->updates > 0 || (item->back_since.ms && instant_between_ms(item->back_since, now) >= BACK_AGAIN_MS))
+	if (item->updates > 0 || (item->back_since.ms && instant_between_ms(item->back_since, now) >= OLD_ANSWER_MS))
 		return true;
 	if (item->recorded_at.us && settled_by.us <= engine_wall(item->evacuation->engine).us)
 		return true;
 	if (!item->back_since.ms)
 		item->back_since = now;
-	item->look_due = instant_after(item->back_since, BACK_AGAIN_MS);
+	item->look_due = instant_after(item->back_since, OLD_ANSWER_MS);
 	return false;
 }
 
@@ -156,28 +156,22 @@ static bool may_be_updating(const struct item *item)
 void item_suspect_predecessor(struct item *item)
 {
 	struct engine *engine = item->evacuation->engine;
+	bool shared = item->has_record && item->record.owners.count > 1;
 	struct wallclock since;
 	bool own, alone;
 
 	if (!item->has_record || !may_be_updating(item))
 		return;
 	own = engine_wrote(engine, item->record.attempt, 0);
-	if (own && item->first_attempt && engine_wrote(engine, item->record.attempt, item->first_attempt))
-		return;
+	if (own && !shared && item->first_attempt && engine_wrote(engine, item->record.attempt, item->first_attempt))
+		return; /* in a shared record it may have been written over another owner's */
 	/* Neither another owner's process nor an evacuation before this one is bounded by when we took the lease. */
-	alone = !own && item->record.owners.count == 1 && item_is_ours(item);
-	since = alone ? engine_acting_since(engine) : engine_wall(engine);
+	alone = !own && !shared && item_is_ours(item);
+	since = alone ? engine_acting_since(engine) : wallclock_after_ms(engine_wall(engine), INTENDED_MS);
 	if (item->record.updated_at.us >
 	    since.us) /* whoever sent it may have been an owner that has left since: that stands in the record */
 		since = item->record.updated_at;
 	suspect_until(item, wallclock_after_ms(since, UNANSWERED_MS));
-	item->several_updates = true;
-}
-
-void item_saw_effect(struct item *item)
-{
-	if (!item->several_updates && item->updates <= 1)
-		item->unanswered_until = (struct wallclock){0};
 }
 
 struct instant item_look_together(const struct item *item, struct instant now)
@@ -237,8 +231,10 @@ void item_ask_close(void *self, struct instant now, struct wallclock wall, struc
 {
 	struct item *item = self;
 
-	(void)now;
 	item_ask_journal(item, JOURNAL_CLOSE, wall, arena, out);
+	/* What could still land at the time that the last look speaks of may have landed since. */
+	if (item->looked_at.ms)
+		out->call.now = wallclock_after_ms(wall, -instant_between_ms(item->looked_at, now) - OLD_ANSWER_MS);
 	out->call.attempt = item->record.attempt; /* a compare-and-set on the record as read */
 }
 

@@ -7,6 +7,7 @@
  *   look ──judge──► intent ───► update ──► settle ⟲ ──► done ──► (Settled, or Applied at the deadline)
  *     ▲      ├────► extend ───►   │           │
  *     │      ├────► redo ─────►   │           │ put back meanwhile, or an update that met silence
+ *     │      ├────► claim ────►  │           │ (claim: an Intent that is another process', or has had its update)
  *     │      ├────► join          └─ stale ───┴──────────► look
  *     │      ├────► settle            (it is out, the record is open)
  *     └wait──┴────► end               (nothing to do, refused, rival, gone)
@@ -37,8 +38,6 @@
 #define TOGETHER_MS 200
 /* Two explicit answers so far apart make an absence believed. */
 #define ABSENCE_MS 60000
-/* An answer may be older than the change itself, but not by so much. */
-#define BACK_AGAIN_MS 15000
 /* The account's subnets are read again this long before the second opinion on their absence. */
 #define SUBNETS_AGAIN_MS 10000
 /* So often an update may be held back too long by the limiter before it is left for a while. */
@@ -46,6 +45,10 @@
 #define STALE_SENTENCE "the service lets updates go so slowly that what they are built from grows old"
 /* A signature of AWS is good for so long: until then an unanswered update can land. */
 #define UNANSWERED_MS (5 * 60 * 1000)
+/* An Intent is good for one update, sent within this time: whoever reads another owner's reckons with it. */
+#define INTENDED_MS 30000
+/* A read of AWS may be older than what was written, but not by so much. */
+#define OLD_ANSWER_MS 15000
 /* The service is busy with a resource: look again after. */
 #define BUSY_WAIT_MS 5000
 /* What is known of the zone's registration is too old to change anything: look again after. */
@@ -75,18 +78,18 @@ const struct step *item_fail(struct item *item, const struct answer *answer);
 /* The same with a sentence of ours. */
 const struct step *item_fail_because(struct item *item, struct instant now, const char *reason);
 
-/* Did an effect meet silence, so that it may still land? Then remember until when. */
+/*
+ * Did an effect meet silence, so that it may still land? Then remember until when. That its effect is seen does not answer it: that may be another
+ * one's, or a person's.
+ */
 bool item_silence(struct item *item, const struct answer *answer);
 
 /*
- * An Intent of another process, of this one under an earlier lease, or of an evacuation before this one is open (or, while another zone is held, a
- * Restoring one): its update may still be on its way until five minutes after this process began to act (in the last case, and where there are other
- * owners: from now), and nothing that is seen before proves that it is not.
+ * An Intent of another process, of this one under an earlier lease, of an evacuation before this one, or of one that shares the record, is open (or,
+ * while another zone is held, a Restoring one): its update may still be on its way until five minutes after this process began to act (in the last
+ * two cases: from now), and nothing that is seen before proves that it is not.
  */
 void item_suspect_predecessor(struct item *item);
-
-/* The effect of an update is seen. That answers an update that met silence, if no other one can be on its way. */
-void item_saw_effect(struct item *item);
 
 /* When to look before an update: at once when it is alone, else on a fine grid, so that those that come together are looked at together. */
 struct instant item_look_together(const struct item *item, struct instant now);
@@ -114,7 +117,7 @@ const struct scope *item_scope(const struct item *item);
 bool item_absence_believed(struct item *item, struct instant now);
 
 /*
- * It reads as if it were back, and no update of this process did that: believed when its record was last written BACK_AGAIN_MS before this process
+ * It reads as if it were back, and no update of this process did that: believed when its record was last written OLD_ANSWER_MS before this process
  * began, or an earlier answer, so long ago, said the same. False: item->look_due says when to look again.
  */
 bool item_back_believed(struct item *item, struct instant now);

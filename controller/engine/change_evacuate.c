@@ -12,8 +12,8 @@
 /* Somebody is putting it back: look again after. */
 #define RESTORING_WAIT_MS 15000
 
-static const struct step step_lock, step_look, step_intent, step_join, step_extend, step_redo, step_yield, step_update,
-	step_settle, step_done;
+static const struct step step_lock, step_look, step_intent, step_join, step_extend, step_redo, step_claim, step_yield,
+	step_update, step_settle, step_done;
 
 static bool turned_round(const struct item *item)
 {
@@ -39,6 +39,17 @@ static const struct step *wait_then_begin_again(struct item *item, struct instan
 	return NULL;
 }
 
+/*
+ * The record is an Intent: another process' perhaps, or our own that has had its update, or is only believed to be one. Whoever comes after us has
+ * to find each update announced by who sends it.
+ */
+static const struct step *announced_update(const struct item *item, struct instant now)
+{
+	bool announced = item->intended_at.ms && instant_between_ms(item->intended_at, now) < INTENDED_MS;
+
+	return announced ? &step_update : &step_claim;
+}
+
 /* The effect: is it there? */
 static const struct step *judge_settled(struct item *item, struct instant now)
 {
@@ -60,7 +71,7 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 	case SETTLING_FAILED: /* not done yet, by a process before this one: the same once more */
 		if (item->updates == 0 && item->record.state == RECORD_INTENT) {
 			item->decision.change = item->change;
-			return lock_is_wanted(item) ? &step_lock : &step_update;
+			return lock_is_wanted(item) ? &step_lock : announced_update(item, now);
 		}
 		if (item->record.state != RECORD_INTENT) /* it was done: what failed came after us */
 			return end(item, ITEM_APPLIED, why);
@@ -128,7 +139,7 @@ static const struct step *judge_open(struct item *item, struct instant now)
 	if (update_has_failed(item, &why))
 		return item_fail_because(item, now, why);
 	if (record->state == RECORD_INTENT)
-		return item->updates < UNDONE_MAX ? &step_update
+		return item->updates < UNDONE_MAX ? announced_update(item, now)
 		                                  : rival(item, "each time it is taken out it comes back at once");
 	if (record->undone_count >= UNDONE_MAX)
 		return rival(item, "somebody has put it back three times; it is left to them");
@@ -254,7 +265,7 @@ static const struct step *lock_step_hear(void *self, const struct answer *answer
 	return busy ? wait_then_begin_again(item, answer->now, LOCKED_WAIT_MS, LOCKED_SENTENCE) : item_fail(item, answer);
 }
 
-/* intent, join, extend, redo: the journal before the change */
+/* intent, join, extend, redo, claim: the journal before the change */
 
 static void intent_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
 {
@@ -289,6 +300,13 @@ static void redo_ask(void *self, struct instant now, struct wallclock wall, stru
 	out->call.undone_by = 1;
 }
 
+static void claim_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
+{
+	(void)now;
+	item_ask_journal(self, JOURNAL_REDO, wall, arena, out);
+	out->call.undone_by = 0; /* nobody has undone anything */
+}
+
 /* The service itself put it back: that counts as often as somebody else may, so that it is not tried again, by nobody. */
 static void yield_ask(void *self, struct instant now, struct wallclock wall, struct arena *arena, struct ask *out)
 {
@@ -308,9 +326,11 @@ static const struct step *written_hear(void *self, const struct answer *answer)
 	item_set_record(item, outcome->record.resource_id ? &outcome->record : NULL);
 	if (turned_round(item))
 		return NULL;
-	if (outcome->verdict == JOURNAL_DONE_NOW || outcome->verdict == JOURNAL_ALREADY)
-		return item->decision.verdict == VERDICT_NOTHING ? judge_settled(item, answer->now) : &step_update;
-	return judge_evacuating(item, answer->now);
+	if (outcome->verdict != JOURNAL_DONE_NOW && outcome->verdict != JOURNAL_ALREADY)
+		return judge_evacuating(item, answer->now);
+	item->intended_at = answer->now;
+	item_suspect_predecessor(item);
+	return item->decision.verdict == VERDICT_NOTHING ? judge_settled(item, answer->now) : &step_update;
 }
 
 static const struct step *yield_hear(void *self, const struct answer *answer)
@@ -381,6 +401,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 		item->rounds--; /* that was the limiter's doing */
 		return &step_look;
 	}
+	item->intended_at = (struct instant){0};
 	if (answer->error && !item_silence(item, answer)) {
 		if (turned_round(item))
 			return NULL;
@@ -410,7 +431,6 @@ static const struct step *settle_hear(void *self, const struct answer *answer)
 	plan_again(item);
 	if (item->decision.verdict != VERDICT_NOTHING) /* put back meanwhile, or the update has not landed */
 		return judge_evacuating(item, answer->now);
-	item_saw_effect(item);
 	return judge_settled(item, answer->now);
 }
 
@@ -448,6 +468,7 @@ static const struct step step_intent = {"intent", intent_ask, written_hear};
 static const struct step step_join = {"join", join_ask, join_hear};
 static const struct step step_extend = {"extend", extend_ask, written_hear};
 static const struct step step_redo = {"redo", redo_ask, written_hear};
+static const struct step step_claim = {"claim", claim_ask, written_hear};
 static const struct step step_yield = {"yield", yield_ask, yield_hear};
 static const struct step step_update = {"update", update_ask, update_hear};
 static const struct step step_settle = {"settle", item_ask_settle, settle_hear};

@@ -8,8 +8,9 @@
 
 /* A process that has decided so often has met something it does not understand. */
 #define ROUNDS_MAX 400
-/* A record that was last written so long ago is claimed again before its resource is changed. */
-#define CLAIMED_ANEW_MS (5 * 60 * 1000)
+/* A record that was last written so long ago is claimed again before its resource is changed: what is sent then has landed long before it may be
+ * joined. */
+#define CLAIMED_ANEW_MS (4 * 60 * 1000)
 
 static const struct step step_rewrite, step_restore, step_leave, step_look, step_lock, step_update, step_settle,
 	step_close;
@@ -386,7 +387,7 @@ static const struct step *close_hear(void *self, const struct answer *answer)
 		return end(item, item->ends_as, item->reason);
 	case JOURNAL_UNANSWERED: /* look once more after that time: what was in the air may have landed */
 		item_set_record(item, &outcome->record);
-		wait_ms = (outcome->record.unanswered_until.us - answer->wall.us) / 1000 + 1000;
+		wait_ms = (outcome->record.unanswered_until.us - answer->wall.us) / 1000 + OLD_ANSWER_MS + 1000;
 		item_become(item, ITEM_RESTORING,
 		            "it is back; an earlier update may still land, so it is watched until that cannot be");
 		item->look_due = instant_after(answer->now, wait_ms);

@@ -448,12 +448,19 @@ static void item_ended(void *self)
 	item_consider(item);
 }
 
+/* By when an update of whoever wrote its record was sent: an Intent is followed by one. */
+static struct wallclock last_sent_by(const struct item *item)
+{
+	if (!item->has_record)
+		return (struct wallclock){0};
+	return wallclock_after_ms(item->record.updated_at, item->record.state == RECORD_INTENT ? INTENDED_MS : 0);
+}
+
 void item_start(struct item *item, enum direction direction, const struct step *first)
 {
 	item->direction = direction;
 	item->stales = 0;
 	item->subnets_absent_since = (struct instant){0};
-	item->several_updates = item->unanswered_until.us != 0;
 	item->copying = first == change_node_copy_first;
 	item->aside = item->copying || item->state == ITEM_FAILED;
 	items_of(item)->running++;
@@ -462,8 +469,9 @@ void item_start(struct item *item, enum direction direction, const struct step *
 	item->look_due = (struct instant){0};
 	item->absent_since = (struct instant){0};
 	item->back_since = (struct instant){0};
-	item->recorded_at = item->has_record ? item->record.updated_at : (struct wallclock){0};
+	item->recorded_at = last_sent_by(item);
 	item->applied_at = (struct instant){0};
+	item->intended_at = (struct instant){0};
 	item->updates = 0;
 	item->rounds = 0;
 	process_start(&item->process, item->evacuation->engine, item, first, item_ended);

@@ -102,13 +102,13 @@ struct item {
 	struct instant absent_since; /* the first explicit answer without it; 0 = it is there */
 	struct instant subnets_absent_since; /* the same of subnets that were taken out */
 	uint64_t subnets_absent_serial;      /* the observation that said so first */
-	struct wallclock unanswered_until;   /* an update without an answer may land until then */
-	uint64_t first_attempt;              /* the number of its first call to the journal; 0 = none yet */
-	struct wallclock recorded_at; /* when its record was last written before this process began; us 0 = not known */
-	struct instant back_since;    /* restoring: the first answer that showed it back; 0 = none has */
-	bool
-		several_updates; /* not only one update can be on its way: a predecessor's, or an earlier process' on this item */
-	enum item_state ends_as; /* restoring: what closing will mean */
+	struct wallclock
+		recorded_at; /* an update of whoever wrote its record before this process began was sent by then; us 0 = not known */
+	struct instant back_since;         /* restoring: the first answer that showed it back; 0 = none has */
+	struct instant intended_at;        /* our Intent was written, for the next update; 0 = it has been sent */
+	struct wallclock unanswered_until; /* an update without an answer may land until then */
+	uint64_t first_attempt;            /* the number of its first call to the journal; 0 = none yet */
+	enum item_state ends_as;           /* restoring: what closing will mean */
 };
 
 #define ITEM_BUCKETS 1024

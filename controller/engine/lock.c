@@ -1,11 +1,9 @@
 #include "lock.h"
 
+#include "change.h"
 #include "evacuation.h"
 #include "journal/dynamodb_lock.h"
 #include "state.h"
-
-/* What was changed so long ago every read of AWS shows. */
-#define LAG_MS 10000
 
 bool lock_is_wanted(const struct item *item)
 {
@@ -85,7 +83,7 @@ void lock_release(struct item *item)
 	exchange->ask.place = item->evacuation->place;
 	exchange->ask.effect = true;
 	if (item->updates > item->lock_updates)
-		exchange->ask.due = instant_after(engine_now(engine), LAG_MS);
+		exchange->ask.due = instant_after(engine_now(engine), OLD_ANSWER_MS);
 	dynamodb_ask_unlock(&exchange->arena, engine->settings->table, &lock, &exchange->ask.request);
 	exchange_queue(engine, exchange);
 }

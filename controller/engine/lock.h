@@ -4,8 +4,8 @@
  *   look ──it is to be changed──► lock ──► look ──► … update ──► settle: the effect is seen ──► given back
  *                                  └─ somebody else has it: later
  *
- * It is taken only for a change, and what the change is built from is read again under it. Given back ten seconds after the effect was seen, since
- * reads of AWS may lag that far; not at all when an update of the resource may still land: then it ends by itself when none can.
+ * It is taken only for a change, and what the change is built from is read again under it. Given back fifteen seconds after the effect was seen, since
+ * reads of AWS may lag nearly that far; not at all when an update of the resource may still land: then it ends by itself when none can.
  */
 #ifndef ENGINE_LOCK_H
 #define ENGINE_LOCK_H

@@ -149,19 +149,6 @@ Test(letter_journal, an_update_of_a_dead_process_that_lands_after_it_was_put_bac
 	}
 }
 
-/* An answer that was lost: the claim is set, and a read that shows the effect of the only update clears it. */
-Test(letter_journal, a_read_that_shows_the_effect_clears_the_claim)
-{
-	world_fault(run.world, "UpdateAutoScalingGroup", 1, WORLD_LOSE_REPLY);
-	run_hold(&run);
-	cr_assert_str_eq(run_record_state(&run, "web"), "Settled");
-	cr_assert_str_eq(attribute("web", "unansweredUntil"), "");
-	struct instant since = world_now(run.world);
-	run_restore(&run);
-	cr_assert_leq(instant_between_ms(since, world_now(run.world)), MINUTE_MS, "nothing is waited for");
-	run_assert_as_before(&run, before, "in the end");
-}
-
 /* Where it had to be sent again, the first one may still land: done keeps the claim, and recovery waits for it and reads once more. */
 Test(letter_journal, an_update_that_was_repeated_leaves_its_claim)
 {
