@@ -145,7 +145,7 @@ static struct instant next_on_grid(struct instant now, int64_t grid_ms)
 }
 
 /*
- * What puts back may land late without harm, as long as nobody else's change is in what it was built from: another zone's would be undone.
+ * What puts back may land late without harm, as long as nobody else's change is in what it was built from: that would be undone.
  */
 static bool may_be_updating(const struct item *item)
 {

@@ -21,7 +21,7 @@
  *      │         └──── wait (absent once; an update may still land)
  *      └► leave ─► (HeldByOthers)
  *
- * While another zone of the region is held, what is judged to be changed is locked first, and looked at again under its lock (lock.h).
+ * While somebody else is registered in the region (registration.h), what is judged to be changed is locked first, and looked at again under its lock (lock.h).
  *
  * Nodes (change_node.c): patch, and the journal's copy behind it; back: patch, then restore and close the copy.
  */
@@ -86,7 +86,7 @@ bool item_silence(struct item *item, const struct answer *answer);
 
 /*
  * An Intent of another process, of this one under an earlier lease, of an evacuation before this one, or of one that shares the record, is open (or,
- * while another zone is held, a Restoring one): its update may still be on its way until five minutes after this process began to act (in the last
+ * while somebody else is registered, a Restoring one): its update may still be on its way until five minutes after this process began to act (in the last
  * two cases: from now), and nothing that is seen before proves that it is not.
  */
 void item_suspect_predecessor(struct item *item);

@@ -206,7 +206,7 @@ static const struct step *put_back(struct item *item, struct instant now)
 }
 
 /*
- * While another zone is held the look that closes the record is made under the lock: an update of the other one's, built from an older read, would undo
+ * While somebody else is registered the look that closes the record is made under the lock: an update of the other one's, built from an older read, would undo
  * what is seen here.
  */
 static const struct step *judge_back(struct item *item, struct instant now)
@@ -364,8 +364,8 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 	if (!item_silence(item, answer))
 		return refused(item, answer);
 	/*
-	 * What may still land is what is wanted, so nothing waits for it; but where another zone's change may be in what it was built from, the record
-	 * stays open, and this zone in the other one's sight, until it cannot land any more.
+	 * What may still land is what is wanted, so nothing waits for it; but where somebody else's change may be in what it was built from, the record
+	 * stays open, and this one in the other one's sight, until it cannot land any more.
 	 */
 	return registration_is_shared(item->evacuation) ? &step_restore : &step_settle;
 }

@@ -1,5 +1,5 @@
 /*
- * The lock of an item's resource (journal/dynamodb_lock.h), while another zone of the region is held, too.
+ * The lock of an item's resource (journal/dynamodb_lock.h), while somebody else is at work in the region, too.
  *
  *   look ──it is to be changed──► lock ──► look ──► … update ──► settle: the effect is seen ──► given back
  *                                  └─ somebody else has it: later
@@ -12,7 +12,7 @@
 
 #include "item.h"
 
-/* Before an update: another zone is held, and we do not have the lock, or not for long enough. */
+/* Before an update: somebody else is registered, and we do not have the lock, or not for long enough. */
 bool lock_is_wanted(const struct item *item);
 
 /* The step's ask and what its answer says: true = we have it. False: *busy when somebody else has, else answer->error is a failure. */

@@ -48,10 +48,22 @@ static const char *other_zone(const struct evacuation *evacuation)
 	return NULL;
 }
 
-/* The other zone's evacuation may not know of this one yet. */
+bool registration_is_shared(const struct evacuation *evacuation)
+{
+	const struct string_list *owners = &evacuation->registration.item.owners;
+
+	if (other_zone(evacuation))
+		return true;
+	for (size_t i = 0; i < owners->count; i++)
+		if (!text_equal(owners->at[i], evacuation->engine->cluster.owner))
+			return true;
+	return false;
+}
+
+/* Who else is at work in the region may not know of this one yet. */
 static void keep_quiet(struct evacuation *evacuation, struct instant now)
 {
-	if (other_zone(evacuation))
+	if (registration_is_shared(evacuation))
 		evacuation->registration.quiet_until = instant_after(now, REGISTRATION_QUIET_MS);
 }
 
@@ -237,11 +249,6 @@ bool registration_is_fresh(const struct evacuation *evacuation)
 
 	return !is_older_than(evacuation, REGISTRATION_FRESH_MS) &&
 	       instant_reached(registration->quiet_until, engine_now(evacuation->engine));
-}
-
-bool registration_is_shared(const struct evacuation *evacuation)
-{
-	return other_zone(evacuation) != NULL;
 }
 
 bool registration_stands(struct evacuation *evacuation)

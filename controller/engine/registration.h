@@ -3,8 +3,9 @@
  *
  * Registered before the first change of an AWS kind; read again every ten seconds while something is at work, and after each observation, so that
  * nothing is changed on a word older than that:
- * - another zone is in it: each resource is locked while it is changed (lock.h). Whoever finds another zone there waits before his own first change
- *   until the other one, who may think that he is alone, has read it as well;
+ * - somebody else is in it, for another zone or for this one: each resource is locked while it is changed (lock.h). Whoever finds somebody there waits
+ *   before his own first change until the other one, who may think that he is alone, has read it as well. (One zone's owners change the same subnets; but
+ *   when a resource's owner adds one meanwhile, one of them may be putting back what the other one takes out.)
  * - this owner is not in it any more: a person has recovered the zone elsewhere (`zonevac recover` unregisters it first). Everything stops, until the
  *   object is edited. Where the whole item is gone the table was lost: it is registered anew.
  */
@@ -18,7 +19,7 @@
 #define REGISTRATION_FRESH_MS 10000
 /* Stalled, for that. */
 #define RECOVERED_ELSEWHERE "RecoveredElsewhere"
-/* No first change beside another zone before. Longer than a registration counts, plus the second that a read does. */
+/* No first change beside somebody else before. Longer than a registration counts, plus the second that a read does. */
 #define REGISTRATION_QUIET_MS 15000
 
 struct evacuation;
@@ -48,7 +49,7 @@ struct registration {
  */
 bool registration_stands(struct evacuation *evacuation);
 
-/* Restoring: what is known of other zones counts. Starts what is missing; registers nothing. */
+/* Restoring: what is known of others counts. Starts what is missing; registers nothing. */
 bool registration_is_known(struct evacuation *evacuation);
 
 /* Unregister this owner. True when it is. */
@@ -57,7 +58,7 @@ bool registration_ends(struct evacuation *evacuation);
 /* May a change be begun on what is known? */
 bool registration_is_fresh(const struct evacuation *evacuation);
 
-/* Another zone of the region is held, too. */
+/* Somebody else is registered, too: for another zone of the region, or for this one. */
 bool registration_is_shared(const struct evacuation *evacuation);
 
 /* When it is to be looked at again, or `otherwise`. */

@@ -1,5 +1,5 @@
 /*
- * The lock of a resource: item (`#lock`, resourceId) of the journal's table. Two zones of a region may be held at once (guards.allowOtherZones),
+ * The lock of a resource: item (`#lock`, resourceId) of the journal's table. Two zones of a region may be held at once (guards.allowOtherZones), and one zone by two clusters,
  * and neither Auto Scaling nor ECS has a compare-and-set: two read-modify-writes of one list side by side would lose one. So whoever changes a
  * resource then holds its lock from the read that the change is built from to the look that shows its effect.
  *
