@@ -167,6 +167,13 @@ Test(claims, a_subnet_missing_from_one_answer_is_not_lost)
 	finish();
 }
 
+Test(claims, a_group_missing_from_one_answer_is_not_lost)
+{
+	run_hold(&run);
+	world_hide_group(run.world, "web", 1);
+	finish();
+}
+
 Test(claims, a_subnet_missing_from_each_answer_of_a_process_that_dies_is_not_lost)
 {
 	run_hold(&run);
@@ -293,6 +300,66 @@ static void restore_past_the_strange(const char *reason)
 	assert_all_but_the_strange_is_back(reason);
 	world_delete_item(run.world, "use1-az1", "strange");
 	run_must(&run, run_gone, 30 * MINUTE_MS, "gone, once the item is deleted");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+/* As the journal has them: of another owner, and of ours but about another account's group. */
+static const char *record_json(const char *resource_id, const char *owner)
+{
+	return arena_printf(
+		&arena,
+		"{\"zoneId\":{\"S\":\"use1-az1\"},\"resourceId\":{\"S\":\"%s\"},"
+		"\"resourceType\":{\"S\":\"AutoScalingGroup\"},\"removedSubnets\":{\"L\":[{\"S\":\"subnet-a1\"}]},"
+		"\"order\":{\"L\":[]},\"state\":{\"S\":\"Settled\"},\"owners\":{\"SS\":[\"%s\"]},"
+		"\"attempt\":{\"S\":\"theirs/0/1\"},\"createdAt\":{\"S\":\"2026-01-02T03:04:05Z\"},"
+		"\"updatedAt\":{\"S\":\"2026-01-02T03:04:05Z\"},"
+		"\"detail\":{\"M\":{\"schema\":{\"N\":\"1\"},\"name\":{\"S\":\"web\"}}}}",
+		resource_id, owner);
+}
+
+/* What others hold comes first in the partition, and fills its first pages. */
+Test(claims, records_of_others_hide_none_of_ours)
+{
+	dynamo_set_page(world_dynamo(run.world), 2);
+	for (int i = 0; i < 5; i++)
+		world_put_item(run.world, record_json(arena_printf(&arena, "arn:0%d", i), "another-cluster"));
+	run_hold(&run);
+	world_delete_evacuation(run.world, "out");
+	while (strcmp(run_record_state(&run, "web"), "Restoring") != 0)
+		run_for(&run, 1);
+	run_stop(&run); /* the next one knows only what it reads */
+	run_must(&run, run_gone, 60 * MINUTE_MS, "gone");
+	assert_group("web", "subnet-a1,subnet-b1,subnet-c1");
+	cr_assert_eq(world_records(run.world), 5);
+	for (int i = 0; i < 5; i++)
+		world_delete_item(run.world, "use1-az1", arena_printf(&arena, "arn:0%d", i));
+	run_assert_as_before(&run, before, "in the end");
+}
+
+/* A process that comes right after the one that wrote them finds no less than that did. */
+Test(claims, records_written_a_moment_ago_are_found)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_to_calls(&run, "UpdateAutoScalingGroup", 5);
+	run_for(&run, 200);
+	run_stop(&run);
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, run_gone, 30 * MINUTE_MS, "gone");
+	run_assert_as_before(&run, before, "in the end");
+}
+
+Test(claims, a_record_of_another_account_is_left_alone)
+{
+	const char *arn = "arn:aws:autoscaling:us-east-1:999999999999:autoScalingGroup:x:autoScalingGroupName/web";
+	run_hold(&run);
+	world_put_item(run.world, record_json(arn, WORLD_CLUSTER_UID));
+	world_delete_evacuation(run.world, "out");
+	run_for(&run, 30 * MINUTE_MS);
+	cr_assert_not_null(world_record(run.world, "use1-az1", arn));
+	cr_assert_not(run_gone(&run), "it keeps the object");
+	assert_group("web", "subnet-a1,subnet-b1,subnet-c1");
+	world_delete_item(run.world, "use1-az1", arn);
+	run_must(&run, run_gone, 30 * MINUTE_MS, "gone, once it is deleted");
 	run_assert_as_before(&run, before, "in the end");
 }
 

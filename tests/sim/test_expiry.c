@@ -104,6 +104,29 @@ Test(expiry, a_controller_that_finds_it_restored_leaves_it)
 	assert_over();
 }
 
+Test(expiry, nor_one_that_finds_it_restored_and_edited)
+{
+	run_hold(&run);
+	run_must(&run, restored, 60 * MINUTE_MS, "it is restored");
+	run_stop(&run);
+	run.spec_more = ",\"expiresAfterSeconds\":86400"; /* too late */
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	assert_over();
+}
+
+Test(expiry, a_restart_does_not_make_its_time_begin_anew)
+{
+	run_hold(&run);
+	struct instant over = instant_after(world_now(run.world), 10 * MINUTE_MS);
+	for (int i = 0; i < 4; i++) {
+		run_for(&run, 2 * MINUTE_MS);
+		run_stop(&run);
+	}
+	run_must(&run, restored, 6 * MINUTE_MS, "it is restored");
+	cr_assert_lt(instant_between_ms(over, world_now(run.world)), 3 * MINUTE_MS);
+	assert_over();
+}
+
 Test(expiry, a_later_time_counts_while_it_holds)
 {
 	run_hold(&run);

@@ -236,6 +236,9 @@ Test(resources, an_update_of_somebody_else_is_waited_for)
 	run_apply(&run, "out", "use1-az1", ALL_FUNCTIONS);
 	run_must(&run, resize_waits, 2 * MINUTE_MS, "Waiting");
 	assert_reason("resize", "progress");
+	run_for(&run, 2000);
+	cr_assert(resize_waits(&run) && !run_holding(&run), "phase %s", world_phase(run.world, "out"));
+	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", NULL), "False");
 	run_must(&run, run_holding, 30 * MINUTE_MS, "holding");
 	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1");
 	world_touch_function(run.world, "resize");
@@ -253,6 +256,13 @@ static bool resize_has_settled(struct run *at)
 	return strcmp(world_change_state(at->world, "out", "resize"), "Settled") == 0;
 }
 
+/* Each update of it fails. */
+static bool holding_though_it_fails(struct run *at)
+{
+	world_fail_update(at->world, "resize", "the subnet has no free addresses");
+	return run_holding(at);
+}
+
 Test(resources, a_function_whose_update_fails_is_told_why_and_tried_again)
 {
 	add_functions();
@@ -260,6 +270,10 @@ Test(resources, a_function_whose_update_fails_is_told_why_and_tried_again)
 	run_apply(&run, "out", "use1-az1", ALL_FUNCTIONS);
 	run_must(&run, resize_has_failed, 10 * MINUTE_MS, "Failed");
 	assert_reason("resize", "the subnet has no free addresses");
+	run_must(&run, holding_though_it_fails, 30 * MINUTE_MS, "holding what it could");
+	cr_assert(resize_has_failed(&run), "%s", run_state(&run, "resize"));
+	cr_assert_str_eq(world_condition(run.world, "out", "Evacuated", NULL), "False");
+	cr_assert_str_eq(world_condition(run.world, "out", "Complete", NULL), "False");
 	run_must(&run, resize_has_settled, 10 * MINUTE_MS, "Settled");
 	cr_assert_str_eq(world_function(run.world, "resize"), "subnet-b1");
 	run_restore(&run);

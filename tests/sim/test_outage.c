@@ -53,6 +53,39 @@ Test(outage, nodes_do_not_wait_for_aws)
 	finish();
 }
 
+/* Without AWS nothing but the nodes is waited for. */
+Test(outage, the_object_stays_until_its_nodes_are_back)
+{
+	world_aws_outage(run.world, 60 * MINUTE_MS);
+	run_apply(&run, "out", "use1-az1", RUN_ALL_NODES);
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	for (unsigned n = 1; n <= 24; n++)
+		world_fault(run.world, "PATCH nodes", n, WORLD_REFUSE);
+	finish();
+}
+
+/* Nothing is repeated where a person allows one attempt: neither a record, … */
+Test(outage, what_could_not_be_written_down_is_not_changed)
+{
+	run.settings.max_attempts = 1;
+	for (unsigned n = 1; n <= 4; n++)
+		world_fault(run.world, "PutItem", n, WORLD_THROTTLE);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	finish();
+}
+
+/* … nor an update. */
+Test(outage, what_is_refused_at_recovery_is_still_out)
+{
+	run.settings.max_attempts = 1;
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, 30 * MINUTE_MS, "holds");
+	world_fault(run.world, "UpdateAutoScalingGroup", 1, WORLD_THROTTLE);
+	world_fault(run.world, "UpdateAutoScalingGroup", 3, WORLD_THROTTLE);
+	finish();
+}
+
 Test(outage, nodes_are_restored_while_aws_is_away)
 {
 	run_evacuate(&run, "out", "use1-az1", "Evacuate");

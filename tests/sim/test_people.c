@@ -261,3 +261,69 @@ Test(people, a_node_made_anew_from_a_dump_while_no_controller_runs_is_restored)
 	cr_assert_not(has_annotation("node-a1"));
 	cr_assert_eq(world_records(run.world), 0);
 }
+
+/* abandon */
+
+Test(people, an_object_is_let_go_by_its_own_uid)
+{
+	run_add_region(&run);
+	run_hold(&run);
+	world_allow_orphans(run.world);
+	world_annotate_evacuation(run.world, "out", "zonevac.dev/abandon", world_evacuation_uid(run.world, "out"));
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, run_gone, 10 * MINUTE_MS, "gone");
+	assert_group("web", "subnet-b1,subnet-c1");
+	cr_assert_str_eq(run_record_state(&run, "web"), "Settled", "the journal knows what is out");
+}
+
+Test(people, a_uid_that_came_with_a_template_lets_nothing_go)
+{
+	run_add_region(&run);
+	const char *before = world_fingerprint(run.world, &arena);
+	run_hold(&run);
+	world_annotate_evacuation(run.world, "out", "zonevac.dev/abandon", "99999999-0000-4000-8000-000000000001");
+	run_restore(&run);
+	run_assert_as_before(&run, before, "restored");
+}
+
+/* Finalizers */
+
+static bool has_finalizer(const char *finalizer)
+{
+	struct string_list all = json_strings(json_path(world_evacuation(run.world, "out"), "metadata.finalizers"), &arena);
+	return string_list_has(&all, finalizer);
+}
+
+static bool ours_is_off(struct run *at)
+{
+	(void)at;
+	return !has_finalizer("zonevac.dev/recovery");
+}
+
+Test(people, finalizers_of_others_stay)
+{
+	run_add_region(&run);
+	const char *before = world_fingerprint(run.world, &arena);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	world_add_finalizer(run.world, "out", "example.com/first");
+	run_must(&run, run_holding, 30 * MINUTE_MS, "holds");
+	cr_assert(has_finalizer("example.com/first") && has_finalizer("zonevac.dev/recovery"));
+	world_add_finalizer(run.world, "out", "example.com/last");
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, ours_is_off, 30 * MINUTE_MS, "ours is off");
+	cr_assert(has_finalizer("example.com/first") && has_finalizer("example.com/last"));
+	run_for(&run, 10 * MINUTE_MS);
+	world_wipe_evacuation(run.world, "out");
+	run_assert_as_before(&run, before, "restored");
+}
+
+/* An object that is deleted before its finalizer stands vanishes at once. */
+Test(people, nothing_is_done_before_the_finalizer_stands)
+{
+	run_add_region(&run);
+	for (unsigned n = 1; n <= 5; n++)
+		world_fault(run.world, "PATCH zonalevacuations", n, WORLD_REFUSE);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_must(&run, run_holding, 30 * MINUTE_MS, "holds, once it stands");
+	run_restore(&run);
+}

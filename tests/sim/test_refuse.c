@@ -69,6 +69,18 @@ static bool second_gone(struct run *at)
 	return world_evacuation(at->world, "second") == NULL;
 }
 
+/* A subnet that was deleted under it is none that it could go to. */
+Test(refuse, subnets_that_the_account_does_not_show_do_not_count)
+{
+	run_add_region(&run);
+	world_delete_subnet(run.world, "subnet-b2");
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	must(run_holding, "holds");
+	assert_group("batch", "subnet-a2,subnet-b2");
+	cr_assert_str_eq(world_change_state(run.world, "out", "batch"), "Refused");
+	assert_group("web", "subnet-b1,subnet-c1");
+}
+
 Test(refuse, a_second_zone_is_refused)
 {
 	run_add_region(&run);

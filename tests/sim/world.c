@@ -54,6 +54,7 @@ struct world *world_new(uint64_t seed)
 	world->identity = sim_identity_new();
 	world->outages = sim_outages_new();
 	world->dynamo = dynamo_new();
+	dynamo_set_lag(world->dynamo, SIM_JOURNAL_LAG);
 	world->ecs = sim_ecs_new();
 	world->lambda = sim_lambda_new();
 	world->pods = sim_pods_new();

@@ -143,6 +143,9 @@ void world_edit_group(struct world *world, const char *name, const char *subnets
 void world_delete_group(struct world *world, const char *name);
 void world_delete_node(struct world *world, const char *name);
 void world_uncordon_node(struct world *world, const char *name);
+void world_cordon_node(struct world *world, const char *name);
+/* One more taint, NoSchedule, without a value. */
+void world_taint_node(struct world *world, const char *name, const char *key);
 void world_tag_group(struct world *world, const char *name, const char *tags);
 void world_label_node(struct world *world, const char *name, const char *key, const char *value); /* NULL: taken off */
 /* All annotations and taints are taken off in an editor; a cordon stays. */
@@ -154,6 +157,8 @@ void world_annotate_evacuation(struct world *world, const char *name, const char
 const char *world_evacuation_uid(struct world *world, const char *name);
 /* A person lets go of what is out: records and marks may be left without an evacuation. */
 void world_allow_orphans(struct world *world);
+/* Somebody else's finalizer is put on it. */
+void world_add_finalizer(struct world *world, const char *name, const char *finalizer);
 /* The object vanishes, finalizer or not. */
 void world_wipe_evacuation(struct world *world, const char *name);
 /* An item of the journal, as DynamoDB JSON; the record of a group, a service or a function. */
@@ -207,8 +212,9 @@ void world_freeze_watches(struct world *world, bool frozen);
 void world_kube_outage(struct world *world, int64_t ms);
 void world_aws_outage(struct world *world, int64_t ms);
 
-/* The next so many answers to DescribeSubnets do not show it. */
+/* The next so many answers to DescribeSubnets, or DescribeAutoScalingGroups, do not show it. */
 void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answers);
+void world_hide_group(struct world *world, const char *name, unsigned answers);
 
 /*
  * Calls to AWS are made with credentials of that account from now on; what is there stays in WORLD_ACCOUNT. Keys that

@@ -242,6 +242,12 @@ void world_hide_subnet(struct world *world, const char *subnet_id, unsigned answ
 	sim_note(world, "subnet %s is missing from the next %u answers", subnet_id, answers);
 }
 
+void world_hide_group(struct world *world, const char *name, unsigned answers)
+{
+	group_get(world, name)->hidden = answers;
+	sim_note(world, "group %s is missing from the next %u answers", name, answers);
+}
+
 void world_rival(struct world *world, const char *name, const char *subnet, int64_t delay_ms, int times)
 {
 	struct sim_group *group = group_get(world, name);

@@ -372,8 +372,11 @@ static void serve_groups(struct world *world, struct sim_call *call, const struc
 	                   "<DescribeAutoScalingGroupsResult><AutoScalingGroups>");
 	size_t i = from;
 	for (; i < names.count && i < from + limit; i++) {
-		const struct sim_group *group = sim_group_find(world, names.at[i]);
-		if (group != NULL)
+		struct sim_group *group = sim_group_find(world, names.at[i]);
+		bool hidden = group != NULL && group->hidden > 0;
+		if (hidden)
+			group->hidden--;
+		else if (group != NULL)
 			print_group(world, group, call->fault == WORLD_STALE, &call->arena, &text);
 	}
 	text_append(&text, "</AutoScalingGroups>");

@@ -6,8 +6,8 @@
  *   2  the engine takes out of one only what an open record (Intent) names, and all that the record names and it had
  *   3  the engine adds to one only what a record being restored names; security groups and the like stay as they are
  *   4  a subnet that was taken and is not back stands in an open record
- *   5  a node with our taint carries our annotation, and its zone has an evacuation; so has each open record of this
- *      cluster
+ *   5  a node with our taint carries our annotation, and its zone has an evacuation with our finalizer; so has each open
+ *      record of this cluster
  *   6  no effect is submitted, or put on the wire later, without the lease, renewed less than 10 s ago; no two clients
  *      have it so
  *   7  a pod is evicted only where a zone is evacuated, never one that a drain leaves, and no budget is overdrawn
@@ -166,11 +166,21 @@ static void check_placed(struct world *world, struct sim_placed *placed)
 			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], placed->name);
 }
 
+/* One that would see to it that what it did is put back: none may have an effect before its finalizer stands. */
+static bool sees_to_the_end(const struct world *world, const struct json *object)
+{
+	const struct json *finalizers = json_path(object, "metadata.finalizers");
+	for (size_t i = 0; i < json_count(finalizers); i++)
+		if (text_equal(json_string(json_at(finalizers, i)), "zonevac.dev/recovery"))
+			return true;
+	return world->unfinalized;
+}
+
 static bool zone_has_evacuation(const struct world *world, const char *zone_id)
 {
 	const struct json *object;
 	for (size_t i = 0; (object = sim_kube_object_at(world, "zonalevacuations", i)) != NULL; i++)
-		if (text_equal(json_path_string(object, "spec.zoneId"), zone_id))
+		if (text_equal(json_path_string(object, "spec.zoneId"), zone_id) && sees_to_the_end(world, object))
 			return true;
 	return false;
 }

@@ -173,6 +173,8 @@ void world_calm(struct world *world)
 	world->dates.left = 0;
 	for (size_t i = 0; i < world->subnet_count; i++)
 		world->subnets[i].hidden = 0;
+	for (size_t i = 0; i < world->group_count; i++)
+		world->groups[i]->hidden = 0;
 	world_freeze_watches(world, false);
 	sim_note(world, "all is calm");
 }

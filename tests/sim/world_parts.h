@@ -59,8 +59,9 @@ struct sim_placed {
 struct sim_group {
 	struct sim_placed placed;
 	int desired;
-	bool moving;    /* a tick is due */
-	bool has_nodes; /* its instances join the cluster */
+	bool moving;     /* a tick is due */
+	bool has_nodes;  /* its instances join the cluster */
+	unsigned hidden; /* missing in so many answers more */
 	struct sim_instance instances[SIM_INSTANCES_MAX];
 	size_t instance_count;
 	const char *rival_subnet; /* NULL = no rival */
@@ -186,6 +187,8 @@ struct sim_client {
 	bool leads;
 };
 
+/* A read of the journal that does not ask for consistency misses so many of the last writes. */
+#define SIM_JOURNAL_LAG 16
 #define SIM_CLIENTS 2
 #define SIM_CLUSTERS 2
 
@@ -254,6 +257,8 @@ struct world {
 	struct sim_pods *pods;
 	struct sim_node nodes[SIM_NODES_MAX];
 	size_t node_count;
+	bool
+		unfinalized; /* by a person's hand something of ours has no evacuation with our finalizer: that is not asked for */
 	bool undrained_allowed; /* a group may be changed though its nodes are not drained */
 	bool orphans_allowed;
 	bool unreplicated_allowed; /* pods without a controller may be evicted */

@@ -96,6 +96,29 @@ void world_uncordon_node(struct world *world, const char *name)
 	sim_kube_put(world, "nodes", "", name, with_member(&world->scratch, node, "spec", "unschedulable", NULL));
 }
 
+void world_cordon_node(struct world *world, const char *name)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *node = node_get(world, name);
+	sim_note(world, "a person cordons %s", name);
+	sim_kube_put(world, "nodes", "", name,
+	             with_member(arena, node, "spec", "unschedulable", json_new_bool(arena, true)));
+}
+
+void world_taint_node(struct world *world, const char *name, const char *key)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *node = node_get(world, name);
+	const struct json *is = json_path(node, "spec.taints");
+	struct json *taints = is != NULL ? json_copy(arena, is) : json_new_array(arena);
+	struct json *taint = json_new_object(arena);
+	sim_note(world, "a person taints %s with %s", name, key);
+	json_set_string(taint, "key", key);
+	json_set_string(taint, "effect", "NoSchedule");
+	json_add(taints, taint);
+	sim_kube_put(world, "nodes", "", name, with_member(arena, node, "spec", "taints", taints));
+}
+
 void world_label_node(struct world *world, const char *name, const char *key, const char *value)
 {
 	struct arena *arena = &world->scratch;
@@ -194,8 +217,20 @@ void world_allow_orphans(struct world *world)
 	world->orphans_allowed = true;
 }
 
+void world_add_finalizer(struct world *world, const char *name, const char *finalizer)
+{
+	struct arena *arena = &world->scratch;
+	const struct json *object = sim_kube_object(world, "zonalevacuations", name);
+	const struct json *is = json_path(object, "metadata.finalizers");
+	struct json *finalizers = is != NULL ? json_copy(arena, is) : json_new_array(arena);
+	sim_note(world, "somebody puts the finalizer %s on %s", finalizer, name);
+	json_add_string(finalizers, finalizer);
+	sim_kube_put(world, "zonalevacuations", "", name, with_member(arena, object, "metadata", "finalizers", finalizers));
+}
+
 void world_wipe_evacuation(struct world *world, const char *name)
 {
+	world->unfinalized = true;
 	sim_note(world, "%s is wiped off the API server", name);
 	sim_kube_put(world, "zonalevacuations", "", name, NULL);
 }
@@ -349,6 +384,7 @@ void world_put_item(struct world *world, const char *json)
 	if (item == NULL)
 		sim_broken(world, "not an item: %s", json);
 	sim_note(world, "somebody puts into the journal: %s", json);
+	world->unfinalized = world->unfinalized || strstr(json, WORLD_CLUSTER_UID) != NULL;
 	dynamo_put(world->dynamo, WORLD_TABLE, item);
 }
 

@@ -50,6 +50,11 @@ void dynamo_set_page(struct dynamo *dynamo, size_t page_items)
 	dynamo->page_items = page_items;
 }
 
+void dynamo_set_lag(struct dynamo *dynamo, unsigned writes)
+{
+	dynamo->lag = writes;
+}
+
 void dynamo_set_creating(struct dynamo *dynamo, int describes)
 {
 	dynamo->creating_describes = describes;
@@ -115,6 +120,13 @@ static void make_room(struct dynamo_table *table, size_t position)
 	table->count++;
 }
 
+bool dynamo_shows(const struct dynamo_request *request, const struct dynamo_table *table,
+                  const struct dynamo_item *item)
+{
+	return json_bool(json_get(request->body, "ConsistentRead"), false) ||
+	       table->writes - item->written >= request->dynamo->lag;
+}
+
 void dynamo_store(struct dynamo_table *table, const struct json *json)
 {
 	struct dynamo_item *item = item_new(table, json);
@@ -125,6 +137,7 @@ void dynamo_store(struct dynamo_table *table, const struct json *json)
 		item_free(table->items[position]);
 	else
 		make_room(table, position);
+	item->written = ++table->writes;
 	table->items[position] = item;
 }
 

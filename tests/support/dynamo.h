@@ -5,7 +5,7 @@
  * Operations: CreateTable, DescribeTable, DescribeContinuousBackups, UpdateContinuousBackups, PutItem, UpdateItem, DeleteItem, GetItem, Query (base
  * table and index). Enforces: key schema, empty sets refused, unused or missing expression names and values refused,
  * reserved words need a #alias, members it does not know refused, UpdateItem upserts, ConsistentRead refused on an index,
- * pages of `page_items`. Not there: nested document paths, ProjectionExpression, keys other than S, an index that lags.
+ * pages of `page_items`; reads that do not ask for consistency may lag (dynamo_set_lag). Not there: nested document paths, ProjectionExpression, keys other than S, an index that lags.
  */
 #ifndef TESTS_SUPPORT_DYNAMO_H
 #define TESTS_SUPPORT_DYNAMO_H
@@ -19,6 +19,9 @@ void dynamo_free(struct dynamo *dynamo);
 
 /* Query pages hold at most so many items; 0 = no pages. */
 void dynamo_set_page(struct dynamo *dynamo, size_t page_items);
+
+/* A read of the base table without ConsistentRead does not show what the last so many writes wrote; 0 = it never lags. */
+void dynamo_set_lag(struct dynamo *dynamo, unsigned writes);
 
 /* A new table answers CREATING to so many DescribeTable calls. */
 void dynamo_set_creating(struct dynamo *dynamo, int describes);

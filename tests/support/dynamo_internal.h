@@ -11,6 +11,7 @@ struct dynamo_item {
 	struct json *json;
 	const char *partition;
 	const char *sort;
+	uint64_t written; /* which write of its table it was */
 };
 
 /* Keys are strings; `range` and the index may be NULL. */
@@ -27,6 +28,7 @@ struct dynamo_table {
 	struct dynamo_item **items; /* sorted by partition, then sort */
 	size_t count;
 	size_t capacity;
+	uint64_t writes;
 };
 
 struct dynamo {
@@ -35,6 +37,7 @@ struct dynamo {
 	size_t table_count;
 	size_t table_capacity;
 	size_t page_items;
+	unsigned lag;
 	int creating_describes;
 	bool items_on_refusal;
 };
@@ -52,6 +55,9 @@ struct dynamo_request {
 struct dynamo_table *dynamo_table_find(const struct dynamo *dynamo, const char *name);
 /* The position of the item with that key, or where it would be. */
 size_t dynamo_position(const struct dynamo_table *table, const char *partition, const char *sort, bool *found);
+/* Does a read of the base table as consistent as `request` asks show it? */
+bool dynamo_shows(const struct dynamo_request *request, const struct dynamo_table *table,
+                  const struct dynamo_item *item);
 void dynamo_store(struct dynamo_table *table, const struct json *item);
 void dynamo_remove(struct dynamo_table *table, size_t position);
 void dynamo_reply(struct dynamo_request *request, const struct json *body);

@@ -223,7 +223,7 @@ void dynamo_get_item(struct dynamo_request *request, struct dynamo_table *table)
 		return;
 	}
 	begin_write(&look, key);
-	if (look.old != NULL)
+	if (look.old != NULL && dynamo_shows(request, table, table->items[look.position]))
 		json_set(body, "Item", json_copy(request->arena, look.old));
 	dynamo_reply(request, body);
 }

@@ -85,6 +85,8 @@ static void collect(struct query *query)
 	for (size_t i = 0; i < query->table->count; i++) {
 		const struct json *item = query->table->items[i]->json;
 
+		if (!query->by_index && !dynamo_shows(query->request, query->table, query->table->items[i]))
+			continue;
 		if (indexed(query, item) && dynamo_condition(&query->x, condition, item))
 			query->found[query->count++] = query->table->items[i];
 	}
