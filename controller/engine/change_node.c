@@ -85,12 +85,18 @@ static bool plan_node(struct item *item, const struct resource *node)
 	return item->decision.verdict == VERDICT_CHANGE && plan_selected(item->evacuation, node);
 }
 
-/* The same node, held before, whose annotation somebody took off: what it was before us is what we knew, not our own cordon. */
+/*
+ * The same node, held before, whose annotation somebody took off: what it was before us is what we knew, not our own cordon. What a patch that was
+ * refused took it for is none of that.
+ */
 static void keep_prior(struct item *item)
 {
 	const struct record *copy = item->evacuation->facts ? facts_record(item->evacuation->facts, item->change.id) : NULL;
-	struct change before = copy && !copy->unreadable ? record_change(copy) : item->change;
+	bool copied = copy && !copy->unreadable;
+	struct change before = copied ? record_change(copy) : item->change;
 
+	if (!copied && !item->was_out)
+		return;
 	if (before.detail && text_equal(before.incarnation, item->decision.change.incarnation))
 		item->decision.change.detail = before.detail;
 }

@@ -239,9 +239,11 @@ static void cut_to_reason(const char *sentence, char out[static ITEM_REASON_BYTE
 static void node_becomes(struct item *item, enum item_state state)
 {
 	switch (state) {
-	case ITEM_APPLYING:
 	case ITEM_APPLIED:
 	case ITEM_SETTLED:
+		item->was_out = true;
+		break;
+	case ITEM_APPLYING:
 	case ITEM_FAILED:
 		break;
 	case ITEM_PLANNED: /* the plan of it, or its taint is to be put on (again) */

@@ -60,6 +60,7 @@ struct item {
 	bool held;                /* we have had a record of it, and have not put it back */
 	bool copying;             /* the process at work only writes the journal's copy of a node */
 	bool aside;    /* the phase does not wait for the process at work: a copy, or what failed and is tried again */
+	bool was_out;  /* a node that has been out: what it was before us is known */
 	bool put_back; /* a node that was backed out: what was known of it from before us is no longer so */
 	struct instant ended_at; /* of the last process: an observation begun before knows less */
 	bool changing;           /* between its read and the answer of its update: counts against maxInFlight */

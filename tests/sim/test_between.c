@@ -71,6 +71,11 @@ static void taint(struct world *world)
 	world_taint_node(world, "node-a1", OTHER_TAINT);
 }
 
+static void cordon(struct world *world)
+{
+	world_cordon_node(world, "node-a1");
+}
+
 Test(between, a_taint_put_on_while_the_node_is_tainted)
 {
 	run_add_small_region(&run);
@@ -91,6 +96,16 @@ Test(between, a_taint_put_on_while_ours_is_taken_off)
 	run_must(&run, run_gone, 10 * MINUTE_MS, "gone");
 	cr_assert_not(world_node_tainted(run.world, "node-a1"));
 	cr_assert(has_taint("node-a1", OTHER_TAINT));
+}
+
+Test(between, a_cordon_set_while_the_node_is_cordoned)
+{
+	run_add_small_region(&run);
+	at_call("PATCH nodes", 1, cordon);
+	run_apply(&run, "out", "use1-az1", RUN_ALL_NODES);
+	run_must(&run, run_holding, 10 * MINUTE_MS, "holds");
+	run_restore(&run);
+	cr_assert(world_node_cordoned(run.world, "node-a1"), "a person did that");
 }
 
 static void register_another(struct world *world)
