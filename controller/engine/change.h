@@ -21,7 +21,8 @@
  *      │         └──── wait (absent once; an update may still land)
  *      └► leave ─► (HeldByOthers)
  *
- * While somebody else is registered in the region (registration.h), what is judged to be changed is locked first, and looked at again under its lock (lock.h).
+ * While somebody else is registered in the region (registration.h), what is judged to be changed is locked first, and looked at again under its lock
+ * (lock.h).
  *
  * Nodes (change_node.c): patch, and the journal's copy behind it; back: patch, then restore and close the copy.
  */
@@ -53,6 +54,7 @@
 #define BUSY_WAIT_MS 5000
 /* What is known of the zone's registration is too old to change anything: look again after. */
 #define REGISTRATION_WAIT_MS 1000
+#define REGISTRATION_SENTENCE "the zone's registration is being read again"
 /* Another zone's evacuation, or another cluster's, is changing it: look again after. */
 #define LOCKED_WAIT_MS 5000
 #define LOCKED_SENTENCE "another evacuation is changing it; it is waited for"

@@ -200,7 +200,7 @@ static const struct step *judge_change(struct item *item, struct instant now)
 	if (plan_waits(item))
 		return NULL;
 	if (!registration_is_fresh(item->evacuation))
-		return wait_then_begin_again(item, now, REGISTRATION_WAIT_MS, "the zone's registration is being read again");
+		return wait_then_begin_again(item, now, REGISTRATION_WAIT_MS, REGISTRATION_SENTENCE);
 	if (lock_is_wanted(item))
 		return &step_lock;
 	note_undrained(item);

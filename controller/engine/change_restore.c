@@ -155,7 +155,9 @@ static const struct step *close_as(struct item *item, enum item_state state, con
 static const struct step *update(struct item *item, struct instant now)
 {
 	if (!registration_is_fresh(item->evacuation)) {
+		item->rounds = 0; /* it takes as long as it takes */
 		item_set_changing(item, false);
+		item_become(item, ITEM_RESTORING, REGISTRATION_SENTENCE);
 		item->look_due = instant_after(now, REGISTRATION_WAIT_MS);
 		return &step_look;
 	}
@@ -206,8 +208,8 @@ static const struct step *put_back(struct item *item, struct instant now)
 }
 
 /*
- * While somebody else is registered the look that closes the record is made under the lock: an update of the other one's, built from an older read, would undo
- * what is seen here.
+ * While somebody else is registered the look that closes the record is made under the lock: an update of the other one's, built from an older read,
+ * would undo what is seen here.
  */
 static const struct step *judge_back(struct item *item, struct instant now)
 {

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "batch.h"
+
 /* What the API server takes of patches of nodes from one client, measured with some 1,700 of them. */
 #define NODES_PER_S 200.0
 /* From its read to the answer of its update a change takes three answers, and a moment's wait for others to be looked at with. */
@@ -18,10 +20,10 @@ static double larger(double a, double b)
 /* The waits between the batches of a kind. */
 static double pauses_s(const struct estimate *estimate, size_t changes)
 {
-	size_t batch = (changes * (size_t)estimate->batch_percent + 99) / 100;
-	size_t batches = (changes + batch - 1) / batch;
+	const struct batch_pace pace = {.percent = estimate->batch_percent,
+	                                .interval_ms = estimate->batch_interval_s * 1000};
 
-	return (double)(batches - 1) * (double)estimate->batch_interval_s;
+	return (double)batch_intervals_ms(pace, changes) / 1000;
 }
 
 static double kind_seconds(const struct estimate *estimate, const struct estimate_kind *kind)

@@ -165,9 +165,10 @@ bool guard_share(struct evacuation *evacuation)
 		evacuation->refused_generation = evacuation->manifest.generation;
 	stall_set(
 		&evacuation->refusal, guard_name(GUARD_MAX_NODES_PERCENT),
-		"%zu of the cluster's %zu nodes would go, more than the %zu %% of spec.guards.maxNodesPercent: select fewer, raise it, or allow "
+		"%zu of the cluster's %zu nodes would %s, more than the %zu %% of spec.guards.maxNodesPercent: select fewer, raise it, or allow "
 		"it (spec.guards.allow with guard MaxNodesPercent)",
-		share->selected + share->others, share->all, most);
+		share->selected + share->others, share->all,
+		share->others ? "go, those of the zones that are being emptied already included" : "go", most);
 	evacuation->stall = evacuation->refusal;
 	return false;
 }

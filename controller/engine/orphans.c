@@ -14,19 +14,24 @@
 void orphans_init(struct orphans *orphans)
 {
 	*orphans = (struct orphans){0};
-	arena_init(&orphans->arena, "orphans", ARENA_MAX);
+	arena_init(&orphans->seen.arena, "orphans", ARENA_MAX);
+	arena_init(&orphans->under_way.arena, "orphans", ARENA_MAX);
 }
 
 void orphans_done(struct orphans *orphans)
 {
-	arena_done(&orphans->arena);
+	arena_done(&orphans->under_way.arena);
+	arena_done(&orphans->seen.arena);
 }
 
-/* The look is over; whatever it did not get to know stays as it was. */
-static void end(struct engine *engine)
+/* It counts. The two change places. */
+static void adopt(struct orphans *orphans)
 {
-	engine->orphans.due = instant_after(engine_now(engine), engine->settings->resync_ms);
-	engine->moved = true;
+	struct orphans_look before = orphans->seen;
+
+	orphans->seen = orphans->under_way;
+	orphans->under_way = before;
+	orphans->known = true;
 }
 
 static bool is_accounted_for(const struct engine *engine, const char *zone_id)
@@ -59,15 +64,14 @@ static void ask_records(struct engine *engine, const struct json *start);
 static void next_zone(struct engine *engine)
 {
 	struct orphans *orphans = &engine->orphans;
+	const struct string_list *zones = &orphans->under_way.zones;
 
-	while (orphans->reading < orphans->zones.count && is_accounted_for(engine, orphans->zones.at[orphans->reading]))
+	while (orphans->reading < zones->count && is_accounted_for(engine, zones->at[orphans->reading]))
 		orphans->reading++;
-	if (orphans->reading < orphans->zones.count) {
+	if (orphans->reading < zones->count)
 		ask_records(engine, NULL);
-		return;
-	}
-	orphans->known = true;
-	end(engine);
+	else
+		adopt(orphans);
 }
 
 static void records_heard(void *self, struct exchange *exchange, const struct answer *answer)
@@ -80,14 +84,13 @@ static void records_heard(void *self, struct exchange *exchange, const struct an
 
 	(void)exchange;
 	orphans->exchange = NULL;
+	engine->moved = true;
 	if (answer->error || !dynamodb_hear_records(answer->arena, answer->response, &records, &next, &error) ||
-	    ++orphans->pages > PAGES_MAX) {
-		end(engine);
-		return;
-	}
+	    ++orphans->pages > PAGES_MAX)
+		return; /* what was seen before still counts */
 	for (size_t i = 0; i < records.count; i++)
 		if (!records.at[i].unreadable && string_list_has(&records.at[i].owners, engine->cluster.owner))
-			orphans->counts[orphans->reading]++;
+			orphans->under_way.counts[orphans->reading]++;
 	if (next) {
 		ask_records(engine, next);
 		return;
@@ -102,26 +105,26 @@ static void ask_records(struct engine *engine, const struct json *start)
 
 	if (!exchange)
 		return;
-	dynamodb_ask_zone(&exchange->arena, engine->settings->table, engine->orphans.zones.at[engine->orphans.reading],
-	                  start, &exchange->ask.request);
+	dynamodb_ask_zone(&exchange->arena, engine->settings->table,
+	                  engine->orphans.under_way.zones.at[engine->orphans.reading], start, &exchange->ask.request);
 	exchange_queue(engine, exchange);
 }
 
 /* Those of the region's zones that are registered for us, too. */
 static bool take_zones(struct engine *engine, const struct answer *answer)
 {
-	struct orphans *orphans = &engine->orphans;
+	struct orphans_look *look = &engine->orphans.under_way;
 	struct region_item item;
 	struct region_item of_zone;
 	struct error error;
 
-	if (!dynamodb_hear_region(&orphans->arena, answer->response, "", &item, &error))
+	if (!dynamodb_hear_region(&look->arena, answer->response, "", &item, &error))
 		return false;
-	for (size_t i = 0; i < item.zones.count && orphans->zones.count < ORPHANS_ZONES_MAX; i++) {
-		if (!dynamodb_hear_region(&orphans->arena, answer->response, item.zones.at[i], &of_zone, &error))
+	for (size_t i = 0; i < item.zones.count && look->zones.count < ORPHANS_ZONES_MAX; i++) {
+		if (!dynamodb_hear_region(&look->arena, answer->response, item.zones.at[i], &of_zone, &error))
 			return false;
 		if (string_list_has(&of_zone.owners, engine->cluster.owner))
-			string_list_add(&orphans->zones, &orphans->arena, item.zones.at[i]);
+			string_list_add(&look->zones, &look->arena, item.zones.at[i]);
 	}
 	return true;
 }
@@ -133,20 +136,16 @@ static void region_heard(void *self, struct exchange *exchange, const struct ans
 
 	(void)exchange;
 	orphans->exchange = NULL;
-	if (answer->error && answer->error->kind != ERROR_ABSENT) { /* without a table there is no record */
-		end(engine);
+	engine->moved = true;
+	if (answer->error && answer->error->kind != ERROR_ABSENT) /* without a table there is no record */
 		return;
-	}
-	arena_reset(&orphans->arena);
-	orphans->zones = (struct string_list){0};
-	memset(orphans->counts, 0, sizeof(orphans->counts));
+	arena_reset(&orphans->under_way.arena);
+	orphans->under_way.zones = (struct string_list){0};
+	memset(orphans->under_way.counts, 0, sizeof(orphans->under_way.counts));
 	orphans->reading = 0;
 	orphans->pages = 0;
-	orphans->known = false;
 	if (answer->error || take_zones(engine, answer))
 		next_zone(engine);
-	else
-		end(engine);
 }
 
 bool orphans_count(const struct engine *engine, size_t *out)
@@ -154,19 +153,19 @@ bool orphans_count(const struct engine *engine, size_t *out)
 	const struct orphans *orphans = &engine->orphans;
 
 	*out = 0;
-	for (size_t i = 0; i < orphans->zones.count; i++)
-		*out += orphans->counts[i];
+	for (size_t i = 0; i < orphans->seen.zones.count; i++)
+		*out += orphans->seen.counts[i];
 	return orphans->known;
 }
 
 /* Whoever takes them over counts them from then on. */
 static void hand_over(struct engine *engine)
 {
-	struct orphans *orphans = &engine->orphans;
+	struct orphans_look *seen = &engine->orphans.seen;
 
-	for (size_t i = 0; i < orphans->zones.count; i++)
-		if (orphans->counts[i] > 0 && is_accounted_for(engine, orphans->zones.at[i]))
-			orphans->counts[i] = 0;
+	for (size_t i = 0; i < seen->zones.count; i++)
+		if (seen->counts[i] > 0 && is_accounted_for(engine, seen->zones.at[i]))
+			seen->counts[i] = 0;
 }
 
 static void tell(struct engine *engine)
@@ -204,11 +203,10 @@ void orphans_turn(struct engine *engine)
 	if (orphans->exchange || !engine->settings->region || !instant_reached(orphans->due, engine_now(engine)) ||
 	    !identity_may_sign(engine))
 		return;
+	orphans->due = instant_after(engine_now(engine), engine->settings->resync_ms);
 	exchange = ask(engine, region_heard);
-	if (!exchange) {
-		end(engine);
+	if (!exchange)
 		return;
-	}
 	dynamodb_ask_region(&exchange->arena, engine->settings->table, &exchange->ask.request);
 	exchange_queue(engine, exchange);
 }

@@ -18,14 +18,19 @@ struct exchange;
 
 #define ORPHANS_ZONES_MAX 16
 
-struct orphans {
-	struct exchange *exchange;
-	struct arena arena;       /* of the last look */
+struct orphans_look {
+	struct arena arena;
 	struct string_list zones; /* registered for us */
 	size_t counts[ORPHANS_ZONES_MAX];
+};
+
+struct orphans {
+	struct exchange *exchange;
+	struct orphans_look seen; /* the last look that came to its end */
+	struct orphans_look under_way;
 	size_t reading; /* the zone whose records are being read */
 	int pages;
-	bool known; /* all of them were read once */
+	bool known; /* a look has come to its end */
 	size_t told;
 	struct instant due; /* 0 = a while after this process began to act */
 };

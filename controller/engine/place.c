@@ -82,11 +82,10 @@ static void creating_ask(void *self, struct instant now, struct wallclock wall, 
 	out->due = instant_after(now, 1000);
 }
 
-/* Then a missing table is one that was lost: a person decides whether an empty one takes its place. */
-static bool something_is_held(const struct engine *engine)
+bool place_is_held(const struct place *place)
 {
-	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)
-		if (evacuation->items.held > 0)
+	for (const struct evacuation *evacuation = place->engine->evacuations; evacuation; evacuation = evacuation->next)
+		if (evacuation->items.held > 0 && text_equal(evacuation_region(evacuation), place->region))
 			return true;
 	return false;
 }
@@ -99,7 +98,7 @@ static const struct step *describe_hear(void *self, const struct answer *answer)
 
 	if (answer->error) {
 		if (answer->error->kind == ERROR_ABSENT && place->engine->settings->create_table && place->table_needed &&
-		    !something_is_held(place->engine))
+		    !place_is_held(place))
 			return &step_create;
 		return table_failed(place, answer);
 	}

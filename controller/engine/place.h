@@ -65,6 +65,9 @@ bool place_table(struct place *place, bool needs);
 /* Is it known whether there is a table to be read? */
 bool place_table_known(const struct place *place);
 
+/* Is something of the region out? Then a missing table is one that was lost: a person decides whether an empty one takes its place. */
+bool place_is_held(const struct place *place);
+
 /* A call said that the table is not there. */
 void place_table_lost(struct place *place, const struct error *error);
 

@@ -120,12 +120,13 @@ void planned_edited(struct evacuation *evacuation)
 		planned->checked = planned->limited = false;
 	} else if (!asks_for_plan(evacuation)) {
 		planned->limited = false;
-	} else if (!planned->limited && planned->checked) { /* from now on: what is known is all there is */
+	} else if (!planned->limited) { /* begun: what is known is all there is, or what that hash proves */
 		for (size_t i = 0; i < planned->list.count; i++)
 			gather(planned, &planned->list.at[i]);
 		plan_list_sort(&planned->gathering, &planned->gathering_arena);
 		adopt(planned);
-		planned->limited = planned->recognised = true;
+		planned->checked = planned->limited = true;
+		planned->recognised = false;
 	}
 }
 

@@ -31,6 +31,7 @@ static const struct step *failed(struct evacuation *evacuation, const struct ans
 	struct registration *registration = &evacuation->registration;
 
 	registration->failures++;
+	registration->serial = 0; /* what was to be read still is */
 	registration->due = instant_after(
 		answer->now, requeue_backoff_ms(registration->failures, 1000, 60000, engine_random(evacuation->engine)));
 	registration->error = *error;
@@ -77,8 +78,10 @@ static bool hear_region(struct evacuation *evacuation, const struct answer *answ
 	}
 	arena_reset(&registration->arena);
 	if (!dynamodb_hear_region(&registration->arena, answer->response, evacuation->manifest.zone_id, &registration->item,
-	                          error))
+	                          error)) {
+		registration->read_at = (struct instant){0}; /* who else is in it is not known any more */
 		return false;
+	}
 	if (registration->read_at.ms == 0) /* for all we know it has been so only since now */
 		keep_quiet(evacuation, answer->now);
 	registration->failures = 0;

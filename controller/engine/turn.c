@@ -135,7 +135,7 @@ bool turn_aws_is_ready(struct evacuation *evacuation, bool needs_table)
 	if (evacuation->place->table_error.kind == ERROR_ABSENT)
 		stall_set(
 			&evacuation->stall, "JournalMissing",
-			evacuation->items.held > 0
+			place_is_held(evacuation->place)
 				? "the journal's table %s does not exist in %s, and something is held: restore it from its backup; an empty one gets again "
 				  "what this controller still knows"
 				: "the journal's table %s does not exist in %s; create it, or run the controller with --create-journal",

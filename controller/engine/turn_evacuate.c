@@ -154,6 +154,7 @@ static void judge_phase(struct evacuation *evacuation)
 	bool seen = evacuation->facts ? evacuation->facts->generation == evacuation->manifest.generation &&
 	                                    evacuation->unseen_error.kind == ERROR_NONE
 	                              : nodes_suffice(evacuation);
+	struct tally tally = phase_tally(&evacuation->items, NULL);
 
 	if (!seen)
 		evacuation->phase = evacuation->items.count ? PHASE_APPLYING : PHASE_OBSERVING;
@@ -161,7 +162,6 @@ static void judge_phase(struct evacuation *evacuation)
 		evacuation->phase = PHASE_APPLYING;
 	else
 		evacuation->phase = PHASE_HOLDING;
-	struct tally tally = phase_tally(&evacuation->items, NULL);
 	if (evacuation->phase == PHASE_HOLDING && evacuation->evacuated_at.us == 0 && evacuation->started_at.us != 0 &&
 	    tally.failed + tally.open == 0 && tally.settled == tally.changed)
 		evacuation->evacuated_at = engine_wall(evacuation->engine);
@@ -234,8 +234,8 @@ static void tell_drains(struct evacuation *evacuation)
 	arena_done(&arena);
 }
 
-/* A person has taken it over: nothing is begun, and what is at work ends. */
-static void turn_recovered(struct evacuation *evacuation)
+/* Nothing is begun, and what is at work ends. True once it has. */
+static bool stopped(struct evacuation *evacuation)
 {
 	for (struct item *item = evacuation->items.first; item; item = item->next) {
 		drain_stop(item->drain);
@@ -244,6 +244,13 @@ static void turn_recovered(struct evacuation *evacuation)
 		if (!item_is_node(item) && item->held)
 			item_become(item, ITEM_HELD_BY_OTHERS, "it was recovered elsewhere");
 	}
+	return evacuation->items.running == 0;
+}
+
+/* A person has taken it over. */
+static void turn_recovered(struct evacuation *evacuation)
+{
+	(void)stopped(evacuation);
 	stall_set(
 		&evacuation->stall, RECOVERED_ELSEWHERE,
 		"the zone was unregistered in the journal by somebody else, as `zonevac recover` does: it has been put back from elsewhere, or is "
@@ -279,6 +286,9 @@ void turn_evacuating(struct evacuation *evacuation)
 		turn_recovered(evacuation);
 		return;
 	}
+	if (evacuation->registration.recovered &&
+	    !stopped(evacuation)) /* edited meanwhile: what has been sent comes in first */
+		return;
 	if (evacuation->registration.recovered)
 		begin_after_recovery(evacuation);
 	if (evacuation->restoring && evacuation->manifest.finalizer) { /* edited while that was given back: first that */

@@ -140,6 +140,12 @@ static void tell_strange_record(struct evacuation *evacuation)
 			evacuation->manifest.zone_id, item->change.id);
 }
 
+static void tell_registration(struct evacuation *evacuation)
+{
+	if (evacuation->registration.failures > 0 && !evacuation->stall.reason[0])
+		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration.error);
+}
+
 static bool restore_aws(struct evacuation *evacuation)
 {
 	if (!turn_aws_is_ready(evacuation, true)) {
@@ -154,14 +160,15 @@ static bool restore_aws(struct evacuation *evacuation)
 	tell_strange_record(evacuation);
 	if (registration_is_known(evacuation))
 		plan_start_restores(evacuation, true);
+	else
+		tell_registration(evacuation);
 	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
 	if (!remarks_are_in(evacuation) || !verify_nothing_left(evacuation))
 		return false;
 	if (registration_ends(evacuation))
 		return true;
-	if (evacuation->registration.failures > 0)
-		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration.error);
+	tell_registration(evacuation);
 	return false;
 }
 

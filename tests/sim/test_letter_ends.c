@@ -397,3 +397,16 @@ Test(letter_ends, an_update_of_an_abandoned_one_lands_after_all_in_another_proce
 {
 	late_update_of_an_abandoned_one(true);
 }
+
+Test(letter_ends, orphans_that_cannot_be_counted_anew_stay_counted)
+{
+	run_hold(&run);
+	world_allow_orphans(run.world);
+	world_wipe_evacuation(run.world, "out");
+	run_for(&run, 5000);
+	cr_assert_eq(orphans(), 3);
+	for (unsigned n = 1; n <= 100; n++)
+		world_fault(run.world, "Query", n, WORLD_ERROR_BEFORE);
+	run_for(&run, 6 * MINUTE_MS);
+	cr_assert_eq(orphans(), 3);
+}

@@ -203,3 +203,18 @@ Test(outage, the_update_of_a_dead_process_arrives_after_all)
 	world_advance(run.world, 5 * MINUTE_MS);
 	run_assert_as_before(&run, before, "after the late update has arrived");
 }
+
+/* The records can be read, the region's item cannot. */
+Test(outage, a_registration_that_cannot_be_read_is_told_at_recovery_too)
+{
+	run_hold(&run);
+	run_for(&run, 30000);
+	for (unsigned n = 1; n <= 100; n++)
+		world_fault(run.world, "GetItem", n, WORLD_ERROR_BEFORE);
+	world_delete_evacuation(run.world, "out");
+	run_for(&run, 3 * MINUTE_MS);
+	cr_assert_str_eq(world_phase(run.world, "out"), "Restoring");
+	cr_assert_str_neq(run_stalled_because(&run, "out"), "", "nobody knows why nothing comes back");
+	world_calm(run.world);
+	run_must(&run, run_gone, 10 * MINUTE_MS, "it is gone");
+}

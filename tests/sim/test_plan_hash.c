@@ -497,3 +497,52 @@ Test(plan_hash, a_plan_that_the_status_cannot_hold_is_known_again)
 	             (long)json_integer(run_status(&run, "refused"), -1));
 	cr_assert_str_eq(hash(), asked);
 }
+
+#define NOBODYS "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+/* It was begun without one, by this very process: nothing is put back because of a hash. */
+Test(plan_hash, a_first_hash_while_it_holds_closes_it_and_is_not_checked)
+{
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_must(&run, run_holding, 30 * MINUTE_MS, "it holds");
+	evacuate_as(NOBODYS);
+	add_late();
+	look_again();
+	cr_assert_str_eq(world_phase(run.world, "out"), "Holding");
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "");
+	assert_group("web", "subnet-b1");
+	assert_refused("late", "PlanChanged");
+	delete_late();
+	restore();
+}
+
+/* Nodes are out, AWS has not been asked for anything else yet. */
+static void begin_without_aws(void)
+{
+	world_aws_outage(run.world, 20 * MINUTE_MS);
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 5 * MINUTE_MS);
+	cr_assert(json_count(json_path(world_evacuation(run.world, "out"), "metadata.finalizers")) > 0);
+}
+
+Test(plan_hash, a_first_hash_while_only_nodes_are_out_names_the_rest)
+{
+	const char *asked = plan();
+	begin_without_aws();
+	evacuate_as(asked);
+	run_for(&run, 60 * MINUTE_MS);
+	cr_assert_str_eq(world_phase(run.world, "out"), "Holding");
+	assert_group("web", "subnet-b1");
+	restore();
+}
+
+Test(plan_hash, a_first_hash_of_another_plan_while_only_nodes_are_out_gives_none_of_them_back)
+{
+	begin_without_aws();
+	evacuate_as(NOBODYS);
+	run_for(&run, 60 * MINUTE_MS);
+	cr_assert(json_count(json_path(world_evacuation(run.world, "out"), "metadata.finalizers")) > 0);
+	assert_group("web", "subnet-a1,subnet-b1");
+	assert_refused("web", "PlanChanged");
+	restore();
+}

@@ -53,7 +53,11 @@ bool dynamodb_hear_region(struct arena *arena, const struct http_response *respo
                           struct region_item *out, struct error *error);
 void dynamodb_ask_register(struct arena *arena, const char *table, const char *zone_id, const char *owner,
                            const struct region_item *as_read, struct http_request *out);
-/* Both are refused with ERROR_CONFLICT (by aws_check) when somebody else wrote in between: read again. `owner` NULL: for all owners. Unregistering one who is not in it, or in no item, raises the revision all the same, so that no registration built on an older one can land. The last owner takes the zone's attribute along: a set is never empty. */
+/*
+ * Both are refused with ERROR_CONFLICT (by aws_check) when somebody else wrote in between: read again. `owner` NULL: for all owners. Unregistering one
+ * who is not in it, or in no item, raises the revision all the same, so that no registration built on an older one can land. The last owner takes the
+ * zone's attribute along: a set is never empty.
+ */
 void dynamodb_ask_unregister(struct arena *arena, const char *table, const char *zone_id, const char *owner,
                              const struct region_item *as_read, struct http_request *out);
 

@@ -1,7 +1,7 @@
 /*
- * The lock of a resource: item (`#lock`, resourceId) of the journal's table. Two zones of a region may be held at once (guards.allowOtherZones), and one zone by two clusters,
- * and neither Auto Scaling nor ECS has a compare-and-set: two read-modify-writes of one list side by side would lose one. So whoever changes a
- * resource then holds its lock from the read that the change is built from to the look that shows its effect.
+ * The lock of a resource: item (`#lock`, resourceId) of the journal's table. Two zones of a region may be held at once (guards.allowOtherZones), and
+ * one zone by two clusters, and neither Auto Scaling nor ECS has a compare-and-set: two read-modify-writes of one list side by side would lose one. So
+ * whoever changes a resource then holds its lock from the read that the change is built from to the look that shows its effect.
  *
  * Attributes: holder S (`<owner> <zone id>`), attempt S (whose process), until S (absent for others from then on). An update signed under the lock may
  * reach AWS as long as its signature is good, whatever becomes of its sender; so `until` lies that much later than the last update that is sent
