@@ -36,7 +36,7 @@ void admit_refuse_other_zone(struct evacuation *evacuation, const char *held)
 	evacuation->refused_generation = evacuation->manifest.generation;
 	stall_set(
 		&evacuation->refusal, "OtherZone",
-		"zone %s of region %s is held already; delete the other evacuation, then delete this one and apply it anew, or say "
+		"zone %s of region %s is held already; delete the other evacuation, then edit this one or apply it anew; or say "
 		"spec.guards.allowOtherZones: true to empty two zones of a region at once",
 		held, evacuation_region(evacuation));
 	evacuation->stall = evacuation->refusal;

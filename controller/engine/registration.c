@@ -107,11 +107,19 @@ static bool has_been_registered(const struct evacuation *evacuation)
 	return false;
 }
 
-static const struct step *recovered_elsewhere(struct evacuation *evacuation)
+/* We are not in it any more, and were. */
+static const struct step *thrown_out(struct evacuation *evacuation)
 {
-	evacuation->registration.registered = false;
-	evacuation->registration.recovered = evacuation->manifest.generation;
+	struct registration *registration = &evacuation->registration;
+	bool seen = registration->registered && registration->revision > 0;
+
+	registration->registered = false;
 	evacuation_touch(evacuation);
+	if (seen && registration->item.revision <=
+	                registration->revision) /* nobody unregistered us: the table came from a backup */
+		return &step_register;
+	registration->recovered = evacuation->manifest.generation;
+	registration->recovered_for_sure = seen;
 	return NULL;
 }
 
@@ -120,6 +128,7 @@ static const struct step *now_registered(struct evacuation *evacuation, struct i
 	if (!evacuation->registration.registered)
 		keep_quiet(evacuation, now);
 	evacuation->registration.registered = true;
+	evacuation->registration.revision = evacuation->registration.item.revision;
 	evacuation_touch(evacuation);
 	return NULL;
 }
@@ -137,7 +146,7 @@ static const struct step *read_to_register_hear(void *self, const struct answer 
 	if (is_in(evacuation))
 		return now_registered(evacuation, answer->now);
 	if (evacuation->registration.item.exists && has_been_registered(evacuation))
-		return recovered_elsewhere(evacuation);
+		return thrown_out(evacuation);
 	if (other_zone(evacuation) && !evacuation->manifest.allow_other_zones) {
 		admit_refuse_other_zone(evacuation, other_zone(evacuation));
 		return NULL;
@@ -296,6 +305,7 @@ void registration_begin_anew(struct evacuation *evacuation)
 {
 	struct registration *registration = &evacuation->registration;
 
-	registration->registered = registration->unregistered = registration->written_off = false;
+	registration->registered = registration->unregistered = registration->written_off =
+		registration->recovered_for_sure = false;
 	registration->read_at = (struct instant){0};
 }

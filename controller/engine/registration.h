@@ -7,7 +7,7 @@
  *   before his own first change until the other one, who may think that he is alone, has read it as well. (One zone's owners change the same subnets; but
  *   when a resource's owner adds one meanwhile, one of them may be putting back what the other one takes out.)
  * - this owner is not in it any more: a person has recovered the zone elsewhere (`zonevac recover` unregisters it first). Everything stops, until the
- *   object is edited. Where the whole item is gone the table was lost: it is registered anew.
+ *   object is edited. Where the whole item is gone, or is an older one than was seen, the table was lost: it is registered anew.
  */
 #ifndef ENGINE_REGISTRATION_H
 #define ENGINE_REGISTRATION_H
@@ -34,7 +34,10 @@ struct registration {
 	bool unregistered; /* restoring: nothing of ours is left in it */
 	bool
 		written_off; /* restoring: written once, so that a registration that met silence, or that nobody remembers, cannot land any more */
-	int64_t recovered;          /* the generation of the object that was recovered elsewhere; 0 = none was */
+	int64_t revision;  /* of the item when it was last seen with us in it; 0 = not by this process */
+	int64_t recovered; /* the generation of the object that was recovered elsewhere; 0 = none was */
+	bool
+		recovered_for_sure; /* somebody has written since this process saw itself in it; else the table may be an older one */
 	struct instant read_at;     /* when what is known was asked for; 0 = nothing is */
 	uint64_t serial;            /* the last observation before that */
 	struct instant quiet_until; /* no change of ours before */

@@ -27,4 +27,7 @@ void turn_observe(struct evacuation *evacuation, bool records);
 /* Why the last observation failed becomes the stall. */
 void turn_tell_observation(struct evacuation *evacuation);
 
+/* A person has put back what was out in AWS: only what the journal still says of it counts. */
+void turn_forget_held(struct evacuation *evacuation);
+
 #endif

@@ -257,16 +257,21 @@ static void turn_recovered(struct evacuation *evacuation)
 		"being. Nothing more is done here; delete this object, or edit it to evacuate the zone anew");
 }
 
-/* Edited since: as if it had never been begun, but for what the journal still knows. */
+/*
+ * Edited since: as if it had never been begun, but for what the journal still knows. Where it is not sure that a person was at work (the table may be
+ * an older one) what was held is held on to: nothing is worse than to lose it.
+ */
 static void begin_after_recovery(struct evacuation *evacuation)
 {
+	if (evacuation->registration.recovered_for_sure)
+		turn_forget_held(evacuation);
 	evacuation->registration.recovered = 0;
+	evacuation->registration.begun_before = false;
 	registration_begin_anew(evacuation);
 	planned_begin_anew(evacuation);
 	for (struct item *item = evacuation->items.first; item; item = item->next)
 		if (!item_is_node(item)) {
 			item_set_record(item, NULL);
-			item_set_held(item, false);
 			item_forget_times(item);
 			item_become(item, ITEM_PLANNED, NULL);
 		}

@@ -209,6 +209,15 @@ static bool may_hand_over(const struct evacuation *evacuation, const struct evac
 	                                         json_path_string(successor->object, "status.accountId"));
 }
 
+void turn_forget_held(struct evacuation *evacuation)
+{
+	for (struct item *item = evacuation->items.first; item; item = item->next)
+		if (!item_is_node(item) && !process_running(&item->process)) {
+			item_set_record(item, NULL);
+			item_set_held(item, false);
+		}
+}
+
 void turn_restoring(struct evacuation *evacuation)
 {
 	struct evacuation *successor;
@@ -226,6 +235,10 @@ void turn_restoring(struct evacuation *evacuation)
 		return;
 	}
 	turned = turned_round(evacuation);
+	if (turned && evacuation->registration.recovered_for_sure) { /* what its owners do with it since is theirs */
+		evacuation->registration.recovered_for_sure = false;
+		turn_forget_held(evacuation);
+	}
 	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
 		if (turned && may_hand_over(evacuation, successor) && evacuation->items.running == 0)

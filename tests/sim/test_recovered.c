@@ -142,6 +142,38 @@ Test(recovered, another_generation_evacuates_anew)
 	run_assert_as_before(&run, before, "restored");
 }
 
+Test(recovered, what_an_owner_does_after_the_recovery_is_not_undone_by_deleting)
+{
+	run.settings.resync_ms = MINUTE_MS;
+	run_hold(&run);
+	recover_by_hand();
+	run_for(&run, 3 * MINUTE_MS);
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "RecoveredElsewhere");
+	world_edit_group(run.world, "web", "subnet-b1,subnet-c1");
+	run_for(&run, 3 * MINUTE_MS);
+	run_restore(&run);
+	assert_group("web", "subnet-b1,subnet-c1");
+	cr_assert_eq(world_records(run.world), 0);
+}
+
+/* A table out of a backup from before this evacuation: an older item without us, no records. Nobody has recovered anything. */
+Test(recovered, an_older_table_is_not_mistaken_for_it)
+{
+	static const char *const groups[] = {"web", "api", "batch", "cache", "idle"};
+	run.settings.resync_ms = MINUTE_MS;
+	run_hold(&run);
+	world_put_item(run.world,
+	               "{\"zoneId\":{\"S\":\"#region\"},\"resourceId\":{\"S\":\"active\"},\"revision\":{\"N\":\"0\"}}");
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		world_delete_record(run.world, "use1-az1", groups[i]);
+	run_for(&run, 10 * MINUTE_MS);
+	cr_assert_str_eq(run_stalled_because(&run, "out"), "");
+	cr_assert_eq(world_zone_owners(run.world, "use1-az1"), 1, "it registers again");
+	cr_assert_str_neq(run_record_state(&run, "web"), "", "what is held is written down again");
+	run_restore(&run);
+	run_assert_as_before(&run, before, "restored");
+}
+
 /* Records that are gone with the table are no person's word: what is held is written down again. */
 Test(recovered, a_table_that_was_lost_is_not_mistaken_for_it)
 {
