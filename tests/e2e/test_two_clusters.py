@@ -28,7 +28,7 @@ from bed.world import PLACES, Snapshot, World
 from conftest import wipe
 
 SLOW = os.environ.get("ZONEVAC_E2E_SLOW") == "1"
-STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "30"))
+STRIDE = int(os.environ.get("ZONEVAC_E2E_KILL_STRIDE", "60"))
 NODE_NAMES = {"node-1", "node-2"}
 PATIENCE_SECONDS = 120
 
