@@ -88,14 +88,14 @@ struct evacuation *admit_successor(const struct evacuation *evacuation)
 	return found;
 }
 
-bool admit_has_elder(const struct evacuation *evacuation)
+struct evacuation *admit_elder(const struct evacuation *evacuation)
 {
-	for (const struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
+	for (struct evacuation *other = evacuation->engine->evacuations; other; other = other->next)
 		if (other != evacuation && !other->vanished && evacuation_is_ending(other) && other->manifest.finalizer &&
 		    !other->letting_go && !process_running(&other->finalizer) && !turn_is_abandoned(other) &&
 		    same_zone(other, evacuation) && before(other, evacuation))
-			return true;
-	return false;
+			return other;
+	return NULL;
 }
 
 bool admit_has_predecessor(const struct evacuation *evacuation)

@@ -12,8 +12,8 @@ bool admit_by_objects(struct evacuation *evacuation);
 /* The one that takes this zone over when `evacuation` is deleted; NULL when nobody does. */
 struct evacuation *admit_successor(const struct evacuation *evacuation);
 
-/* Of several of a zone that are ending the eldest restores for all of them: is there an elder one? */
-bool admit_has_elder(const struct evacuation *evacuation);
+/* Of several of a zone that are ending the eldest restores for all of them: an elder one, or NULL. */
+struct evacuation *admit_elder(const struct evacuation *evacuation);
 
 /* One that is being deleted, and waits for this one to take its zone over. */
 bool admit_has_predecessor(const struct evacuation *evacuation);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "admit.h"
 #include "estimate.h"
 #include "event.h"
 #include "kube/objects.h"
@@ -118,6 +119,7 @@ static const char *planned_note(const struct evacuation *evacuation, const struc
 
 static const char *phase_note(const struct evacuation *evacuation, struct arena *arena)
 {
+	const struct evacuation *successor = evacuation->expired ? admit_successor(evacuation) : NULL;
 	struct tally tally = phase_tally(&evacuation->items, NULL);
 
 	switch (evacuation->phase) {
@@ -143,6 +145,9 @@ static const char *phase_note(const struct evacuation *evacuation, struct arena 
 		                    evacuation->expired ? "its time is over (spec.expiresAfterSeconds): " : "",
 		                    evacuation->manifest.zone_id, pacing_note(evacuation, arena));
 	case PHASE_RESTORED:
+		if (successor)
+			return arena_printf(arena, "its time is over; what was out of zone %s stays out for ZonalEvacuation %s",
+			                    evacuation->manifest.zone_id, successor->manifest.name);
 		return arena_printf(
 			arena, "zone %s: %zu put back, %zu of them changed or gone meanwhile, %zu left to other owners",
 			evacuation->manifest.zone_id, tally.restored,

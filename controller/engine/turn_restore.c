@@ -220,7 +220,7 @@ void turn_forget_held(struct evacuation *evacuation)
 
 void turn_restoring(struct evacuation *evacuation)
 {
-	struct evacuation *successor;
+	struct evacuation *successor, *elder;
 	bool turned, nodes_back, aws_back;
 
 	evacuation->phase = PHASE_RESTORING;
@@ -240,12 +240,13 @@ void turn_restoring(struct evacuation *evacuation)
 		turn_forget_held(evacuation);
 	}
 	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
+	elder = evacuation_is_ending(evacuation) ? admit_elder(evacuation) : NULL;
 	if (successor) { /* it takes the records over: nothing more is restored in between */
 		if (turned && may_hand_over(evacuation, successor) && evacuation->items.running == 0)
 			let_go(evacuation);
 		return;
 	}
-	if (evacuation_is_ending(evacuation) && admit_has_elder(evacuation)) { /* two at one record would undo each other */
+	if (elder && may_hand_over(evacuation, elder)) { /* two at one record would undo each other */
 		if (turned && evacuation->items.running == 0)
 			let_go(evacuation);
 		return;
