@@ -28,8 +28,9 @@ static void teardown(void)
 
 TestSuite(world_pods, .init = setup, .fini = teardown, .timeout = 60);
 
-#define EVACUATION \
-	"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"e\"},\"spec\":{\"zoneId\":\"use1-az1\"}}"
+#define EVACUATION                                                                                        \
+	"{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"e\"," \
+	"\"finalizers\":[\"zonevac.dev/recovery\"]},\"spec\":{\"zoneId\":\"use1-az1\"}}"
 #define TAINT(effect)                                                                                                                                                \
 	"[{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{\"zonevac.dev/evacuated\":\"{\\\"zone\\\":\\\"use1-az1\\\",\\\"owner\\\":\\\"" WORLD_CLUSTER_UID \
 	"\\\"}\"}},{\"op\":\"add\",\"path\":\"/spec/taints\",\"value\":[{\"key\":\"zonevac.dev/evacuated\",\"effect\":\"" effect                                         \
