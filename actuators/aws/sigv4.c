@@ -253,18 +253,15 @@ static const char *lower_case(struct arena *arena, const char *string)
 /* Without blanks at the ends, every run of white space one space. */
 static void append_value(struct text *text, const char *value)
 {
-	bool blank = false;
+	static const char blanks[] = " \t\n\v\f\r";
 	bool begun = false;
 
-	for (; *value != '\0'; value++) {
-		if (isspace((unsigned char)*value)) {
-			blank = begun;
-			continue;
-		}
-		if (blank)
-			text_append(text, " ");
-		text_append_bytes(text, value, 1);
-		blank = false;
+	for (value += strspn(value, blanks); *value != '\0'; value += strspn(value, blanks)) {
+		size_t size = strcspn(value, blanks);
+
+		text_append(text, begun ? " " : "");
+		text_append_bytes(text, value, size);
+		value += size;
 		begun = true;
 	}
 }

@@ -143,17 +143,21 @@ char *arena_string(struct arena *arena, const char *string)
 
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+	char small[256];
 	va_list arguments;
 	va_list again;
 
 	va_start(arguments, format);
 	va_copy(again, arguments);
-	int length = vsnprintf(NULL, 0, format, arguments);
+	int length = vsnprintf(small, sizeof(small), format, arguments);
 	va_end(arguments);
 	if (length < 0)
 		arena_die(arena, "format cannot be printed", 0);
 	char *printed = arena_alloc(arena, (size_t)length + 1);
-	vsnprintf(printed, (size_t)length + 1, format, again);
+	if ((size_t)length < sizeof(small))
+		memcpy(printed, small, (size_t)length + 1);
+	else
+		vsnprintf(printed, (size_t)length + 1, format, again);
 	va_end(again);
 	return printed;
 }

@@ -50,34 +50,57 @@ static struct civil civil_from_wallclock(struct wallclock at)
 	};
 }
 
+/* Exactly `count` digits; the place behind them. */
+static char *put_digits(char *at, int count, int64_t value)
+{
+	for (int i = count; i-- > 0; value /= 10)
+		at[i] = (char)('0' + value % 10);
+	return at + count;
+}
+
+static char *put_separator(char *at, char separator)
+{
+	*at = separator;
+	return at + (separator != '\0');
+}
+
+/* "YYYY-MM-DDThh:mm:ss" with these separators ('\0': none) into `at`, which has room; the place behind it. These are written too often for printf. */
+static char *put_civil(char *at, const struct civil *c, char of_date, char of_time)
+{
+	at = put_separator(put_digits(at, 4, c->year), of_date);
+	at = put_separator(put_digits(at, 2, c->month), of_date);
+	at = put_separator(put_digits(at, 2, c->day), 'T');
+	at = put_separator(put_digits(at, 2, c->hour), of_time);
+	at = put_separator(put_digits(at, 2, c->minute), of_time);
+	return put_digits(at, 2, c->second);
+}
+
 const char *wallclock_rfc3339(struct wallclock at, struct arena *arena)
 {
 	struct civil c = civil_from_wallclock(at);
+	char printed[32];
+	char *end = put_separator(put_civil(printed, &c, '-', ':'), 'Z');
 
-	if (!at.us)
-		return "";
-	return arena_printf(arena, "%04lld-%02d-%02dT%02d:%02d:%02dZ", (long long)c.year, c.month, c.day, c.hour, c.minute,
-	                    c.second);
+	return arena_copy(arena, printed, at.us ? (size_t)(end - printed) : 0);
 }
 
 const char *wallclock_micro(struct wallclock at, struct arena *arena)
 {
 	struct civil c = civil_from_wallclock(at);
+	char printed[40];
+	char *end = put_separator(put_civil(printed, &c, '-', ':'), '.');
 
-	if (!at.us)
-		return "";
-	return arena_printf(arena, "%04lld-%02d-%02dT%02d:%02d:%02d.%06dZ", (long long)c.year, c.month, c.day, c.hour,
-	                    c.minute, c.second, (int)c.us);
+	end = put_separator(put_digits(end, 6, c.us), 'Z');
+	return arena_copy(arena, printed, at.us ? (size_t)(end - printed) : 0);
 }
 
 const char *wallclock_amz(struct wallclock at, struct arena *arena)
 {
 	struct civil c = civil_from_wallclock(at);
+	char printed[32];
+	char *end = put_separator(put_civil(printed, &c, '\0', '\0'), 'Z');
 
-	if (!at.us)
-		return "";
-	return arena_printf(arena, "%04lld%02d%02dT%02d%02d%02dZ", (long long)c.year, c.month, c.day, c.hour, c.minute,
-	                    c.second);
+	return arena_copy(arena, printed, at.us ? (size_t)(end - printed) : 0);
 }
 
 /* Exactly `count` digits; *at moves behind them. */

@@ -456,29 +456,29 @@ static void element_put(struct json *array, json_object *value)
 		abort();
 }
 
+/* Members and elements are shared: nobody has more than a reader's hold on what is inside another value (json.h). */
 static json_object *object_copy(const struct json *json)
 {
 	enum json_type type = json_type(json);
-	size_t count = json_count(json);
 	json_object *copy = NULL;
 
-	if (type != JSON_OBJECT && type != JSON_ARRAY) {
-		if (inner(json) && json_object_deep_copy(inner(json), &copy, NULL) != 0)
-			abort();
-		return copy;
+	if (type == JSON_ARRAY) {
+		size_t count = json_count(json);
+		copy = json_object_new_array_ext((int)(count ? count : 1));
+		for (size_t i = 0; copy && i < count; i++)
+			element_put(outer(copy), json_object_get(json_object_array_get_idx(inner(json), i)));
+	} else if (type == JSON_OBJECT) {
+		copy = json_object_new_object();
+		for (struct lh_entry *entry = json_object_get_object(inner(json))->head; copy && entry;
+		     entry = lh_entry_next(entry))
+			if (json_object_object_add_ex(copy, lh_entry_k(entry), json_object_get((json_object *)lh_entry_v(entry)),
+			                              JSON_C_OBJECT_ADD_KEY_IS_NEW) != 0)
+				abort();
+	} else if (json_object_deep_copy(inner(json), &copy, NULL) != 0) {
+		abort();
 	}
-	copy = type == JSON_OBJECT ? json_object_new_object() : json_object_new_array();
 	if (!copy)
 		abort();
-	for (size_t i = 0; i < count; i++) {
-		const char *key;
-		if (type == JSON_ARRAY) {
-			element_put(outer(copy), object_copy(json_at(json, i)));
-		} else {
-			json_object *value = object_copy(json_member(json, i, &key));
-			member_put(outer(copy), key, value);
-		}
-	}
 	return copy;
 }
 

@@ -120,12 +120,17 @@ void text_append_percent(struct text *text, const char *string)
 {
 	static const char digits[] = "0123456789ABCDEF";
 
-	for (const char *at = string ? string : ""; *at; at++) {
+	for (const char *at = string ? string : ""; *at;) {
+		size_t plain = 0;
+		while (is_unreserved((unsigned char)at[plain]))
+			plain++;
+		text_append_bytes(text, at, plain);
+		at += plain;
 		unsigned char c = (unsigned char)*at;
-		if (is_unreserved(c))
-			text_append_bytes(text, at, 1);
-		else
+		if (c) {
 			text_append_bytes(text, (const char[]){'%', digits[c >> 4], digits[c & 15]}, 3);
+			at++;
+		}
 	}
 }
 
@@ -133,8 +138,15 @@ void text_append_hex(struct text *text, const unsigned char *bytes, size_t lengt
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (size_t i = 0; i < length; i++)
-		text_append_bytes(text, (const char[]){digits[bytes[i] >> 4], digits[bytes[i] & 15]}, 2);
+	if (length >= SIZE_MAX / 2 || !text_reserve(text, 2 * length)) {
+		text->overflow = true;
+		return;
+	}
+	for (size_t i = 0; i < length; i++) {
+		text->at[text->length++] = digits[bytes[i] >> 4];
+		text->at[text->length++] = digits[bytes[i] & 15];
+	}
+	text->at[text->length] = '\0';
 }
 
 void text_append_number(struct text *text, double number)

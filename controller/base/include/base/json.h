@@ -59,6 +59,10 @@ struct json *json_new_number(struct arena *arena, double value); /* finite */
 struct json *json_new_bool(struct arena *arena, bool value);
 struct json *json_new_null(struct arena *arena);
 struct json *json_new_strings(struct arena *arena, const struct string_list *list);
+/*
+ * Another value, equal to it, that may be changed and lives as long as `arena`, whatever becomes of the first one. What is inside is shared, not
+ * copied: a builder's hold on something inside (json_set_object …) is not used any more once the whole was copied.
+ */
 struct json *json_copy(struct arena *arena, const struct json *json);
 void json_set(struct json *object, const char *key, struct json *value);
 void json_set_string(struct json *object, const char *key, const char *string);
