@@ -264,6 +264,7 @@ static struct instant next_due(struct engine *engine)
 {
 	struct instant now = engine_now(engine);
 	struct instant due = instant_after(now, WAIT_MAX_MS);
+	const char *why;
 
 	if (engine->stopping)
 		return instant_after(now, 100); /* there is little left to wait for, and a bound to it */
@@ -274,7 +275,8 @@ static struct instant next_due(struct engine *engine)
 	due = identity_due(engine, due);
 	due = login_due(engine, due);
 	due = yield_due(engine, due);
-	if (!engine_may_act(engine))
+	/* Until then nobody takes a turn, however due it is (evacuations_turn). */
+	if (!engine_may_act(engine) || !cluster_synced(engine, &why))
 		return due;
 	due = orphans_due(engine, due);
 	for (const struct evacuation *evacuation = engine->evacuations; evacuation; evacuation = evacuation->next)

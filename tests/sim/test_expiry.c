@@ -89,6 +89,17 @@ Test(expiry, also_when_no_controller_was_there_at_the_time)
 	assert_over();
 }
 
+/* It leads before it knows what there is: what is due must not keep it awake. The world ends what spins. */
+Test(expiry, nor_when_its_first_list_of_nodes_takes_a_minute)
+{
+	run_hold(&run);
+	run_stop(&run);
+	world_advance(run.world, 60 * MINUTE_MS);
+	world_fault(run.world, "LIST nodes", 1, WORLD_SLOW);
+	run_must(&run, restored, 60 * MINUTE_MS, "it is restored");
+	assert_over();
+}
+
 Test(expiry, a_controller_that_finds_it_restored_leaves_it)
 {
 	const char *told;
