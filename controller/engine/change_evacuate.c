@@ -54,13 +54,18 @@ static const struct step *announced_update(const struct item *item, struct insta
 static const struct step *judge_settled(struct item *item, struct instant now)
 {
 	const char *why = NULL;
+	enum settling settling = item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT,
+	                                                 &item->decision_arena, &why);
 
 	item_set_changing(item, false);
-	lock_release(item);
 	if (!item->applied_at.ms)
 		item->applied_at = now;
-	switch (item->actuator->settled(item_scope(item), &item->change, item->looked, DIRECTION_OUT, &item->decision_arena,
-	                                &why)) {
+	if (settling == SETTLING_FAILED && item->updates == 0 && item->record.state == RECORD_INTENT) {
+		item->decision.change = item->change; /* not done yet, by a process before this one: the same once more */
+		return lock_is_wanted(item) ? &step_lock : announced_update(item, now);
+	}
+	lock_release(item);
+	switch (settling) {
 	case SETTLING_DONE:
 		if (item->looked->remark)
 			item_set_remark(item, item->looked->remark);
@@ -68,11 +73,7 @@ static const struct step *judge_settled(struct item *item, struct instant now)
 			return end(item, ITEM_SETTLED, NULL);
 		item->ends_as = ITEM_SETTLED;
 		return &step_done;
-	case SETTLING_FAILED: /* not done yet, by a process before this one: the same once more */
-		if (item->updates == 0 && item->record.state == RECORD_INTENT) {
-			item->decision.change = item->change;
-			return lock_is_wanted(item) ? &step_lock : announced_update(item, now);
-		}
+	case SETTLING_FAILED:
 		if (item->record.state != RECORD_INTENT) /* it was done: what failed came after us */
 			return end(item, ITEM_APPLIED, why);
 		return item_fail_because(item, now, why ? why : "the effect is not there and will not come");

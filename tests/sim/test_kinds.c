@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "run.h"
 
+#define OTHER_CLUSTER "22222222-2222-3333-4444-555555555555"
+
 #define ALL_SERVICES "[{\"kind\":\"EcsService\",\"selector\":{\"all\":true}}]"
 #define ALL_FUNCTIONS "[{\"kind\":\"LambdaFunction\",\"selector\":{\"all\":true}}]"
 
@@ -151,6 +153,26 @@ Test(resources, a_deployment_that_fails_is_told)
 	const char *why = run_reason(&run, "web");
 	cr_assert(strlen(why) > 10, "%s", why);
 	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-b1");
+	run_restore(&run);
+	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-a1,subnet-b1");
+}
+
+/* Where another cluster holds the zone as well, it is done again under the lock, which stays until then; what fails again is told. */
+Test(resources, what_failed_under_an_earlier_process_is_done_again_beside_another_owner)
+{
+	add_services();
+	world_break_deployments(run.world, "shop", "web", false);
+	run_apply(&run, "out", "use1-az1", ALL_SERVICES);
+	run_to_calls(&run, "UpdateService", 1);
+	run_for(&run, 100);
+	run_stop(&run);
+	world_join(run.world, "use1-az1", OTHER_CLUSTER);
+	world_advance(run.world, 10 * MINUTE_MS);
+	run_must(&run, web_has_failed, 30 * MINUTE_MS, "it fails once more");
+	cr_assert_gt(world_calls(run.world, "UpdateService"), 1);
+	assert_reason("web", "deployment");
+	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-b1");
+	world_leave(run.world, "use1-az1", OTHER_CLUSTER);
 	run_restore(&run);
 	cr_assert_str_eq(world_service(run.world, "shop", "web"), "subnet-a1,subnet-b1");
 }
