@@ -61,7 +61,8 @@ static bool within_window(const struct world *world, const struct sim_placed *pl
 /* What was sent before it was lost may arrive after it. */
 static bool table_was_just_lost(const struct world *world)
 {
-	return world->lost_at.ms != 0 && instant_between_ms(world->lost_at, world->now) < READ_TO_WRITE_MS;
+	bool under_way = instant_between_ms(world->serving_since, world->lost_at) >= 0;
+	return world->lost_at.ms != 0 && (under_way || instant_between_ms(world->lost_at, world->now) < READ_TO_WRITE_MS);
 }
 
 static void check_taken(struct world *world, const struct sim_placed *placed, const char *after, const char *subnet,
@@ -85,7 +86,8 @@ static void check_taken(struct world *world, const struct sim_placed *placed, co
 static void check_added(struct world *world, const struct sim_placed *placed, const char *subnet)
 {
 	const struct json *record = sim_record_naming(world, placed, subnet);
-	if (within_window(world, placed) || (record == NULL && placed->unrecorded))
+	/* Who is putting back goes on without a record that was lost: that can do no harm. */
+	if (within_window(world, placed) || (record == NULL && (placed->unrecorded || world->lost_at.ms != 0)))
 		return;
 	if (record == NULL || !text_equal(attribute(record, "state"), "Restoring"))
 		sim_broken(world, "%s is added to %s without a record being restored that names it", subnet, placed->name);
@@ -160,7 +162,7 @@ static void check_placed(struct world *world, struct sim_placed *placed)
 	bool known = true;
 	for (size_t i = 0; i < taken.count; i++)
 		known = known && sim_record_naming(world, placed, taken.at[i]) != NULL;
-	placed->forgotten = placed->forgotten && !known;
+	placed->forgotten = placed->forgotten && !(known && taken.count > 0);
 	for (size_t i = 0; i < taken.count && !placed->forgotten && !placed->mistaken; i++)
 		if (sim_record_naming(world, placed, taken.at[i]) == NULL)
 			sim_broken(world, "%s was taken out of %s and no record knows it any more", taken.at[i], placed->name);

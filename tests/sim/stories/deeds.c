@@ -109,6 +109,8 @@ void play_set_up(struct play *play)
 			world_add_subnet(world, subnet, zones[i][0]);
 		}
 	}
+	world_add_subnet_of(world, "subnet-v1", "use1-az1", "vpc-2");
+	world_add_subnet_of(world, "subnet-v2", "use1-az2", "vpc-2");
 	world_make_table(world);
 	world_add_cluster(world, "shop");
 	world_add_cluster(world, "mill");
@@ -118,82 +120,6 @@ void play_set_up(struct play *play)
 		(void)snprintf(play->owned[i].wanted, sizeof(play->owned[i].wanted), "%s", thing->place);
 		(void)snprintf(play->owned[i].security, sizeof(play->owned[i].security), "sg-1");
 	}
-}
-
-/* Evacuations */
-
-const char *play_evacuation(struct play *play, const char *who)
-{
-	const char *at = strchr(who, '@');
-	world_turn_to_cluster(play->world, at != NULL && play->story->cast == CAST_CLUSTERS ? 1 : 0);
-	return at != NULL ? arena_copy(&play->arena, who, (size_t)(at - who)) : who;
-}
-
-static void add_selector(struct text *json, int64_t options)
-{
-	if ((options & OPTION_HALF) != 0)
-		text_printf(json, "\"selector\":{\"matchNames\":[\"*0*\",\"*2*\",\"*4*\",\"*6*\",\"*8*\"]");
-	else
-		text_printf(json, "\"selector\":{\"all\":true");
-	text_printf(json, "%s}", options & OPTION_EXCLUDE ? ",\"exclude\":{\"matchNames\":[\"*1*\"]}" : "");
-}
-
-static void add_target(struct text *json, char kind, int64_t options)
-{
-	const char *name = kind == 'N'   ? "EksNode"
-	                   : kind == 'G' ? "AutoScalingGroup"
-	                   : kind == 'S' ? "EcsService"
-	                                 : "LambdaFunction";
-	text_printf(json, "%s{\"kind\":\"%s\",", json->at[json->length - 1] == '[' ? "" : ",", name);
-	add_selector(json, options);
-	if (kind == 'N' && (options & OPTION_TAINT) != 0)
-		text_printf(json, ",\"eviction\":\"Taint\"");
-	else if (kind == 'N' && (options & OPTION_NO_EVICTION) != 0)
-		text_printf(json, ",\"eviction\":\"None\"");
-	else if (kind == 'N' && (options & OPTION_SHORT_DRAIN) != 0)
-		text_printf(json, ",\"drainTimeoutSeconds\":30,\"onDrainTimeout\":\"Taint\"");
-	text_printf(json, "}");
-}
-
-static void add_guards(struct play *play, struct text *json, int64_t options)
-{
-	const char *allowed = options & OPTION_UNREPLICATED ? "Unreplicated"
-	                      : options & OPTION_UNDRAINED  ? "NodesNotDrained"
-	                                                    : NULL;
-	if ((options & OPTION_UNREPLICATED) != 0)
-		world_allow_unreplicated(play->world);
-	if ((options & OPTION_UNDRAINED) != 0)
-		world_allow_undrained(play->world);
-	text_printf(json, ",\"guards\":{\"maxNodesPercent\":100%s",
-	            options & OPTION_OTHER_ZONES ? ",\"allowOtherZones\":true" : "");
-	if (allowed != NULL)
-		text_printf(json, ",\"allow\":[{\"guard\":\"%s\",\"reason\":\"a story\",\"matchNames\":[\"*\"]}]", allowed);
-	text_printf(json, "}");
-}
-
-static void apply(struct play *play, const struct story_event *event)
-{
-	char zone[16], mode[16], kinds[8];
-	const char *name = play_evacuation(play, event->who);
-	struct text json;
-	play->several_zones = play->several_zones || (event->b & OPTION_OTHER_ZONES) != 0;
-	if (sscanf(event->what, "%15[^:]:%15[^:]:%7s", zone, mode, kinds) != 3)
-		sim_broken(play->world, "not an evacuation: %s", event->what);
-	text_init(&json, 4096);
-	text_printf(&json,
-	            "{\"apiVersion\":\"zonevac.dev/v1alpha1\",\"kind\":\"ZonalEvacuation\",\"metadata\":{\"name\":\"%s\"},"
-	            "\"spec\":{\"zoneId\":\"%s\",\"mode\":\"%s\",\"targets\":[",
-	            name, zone, mode);
-	for (const char *kind = kinds; *kind != '\0'; kind++)
-		add_target(&json, *kind, event->b);
-	text_printf(&json, "]");
-	if (event->a > 0)
-		text_printf(&json, ",\"expiresAfterSeconds\":%lld", (long long)event->a);
-	add_guards(play, &json, event->b);
-	text_printf(&json, "}}");
-	world_apply(play->world, json.at);
-	text_done(&json);
-	world_turn_to_cluster(play->world, 0);
 }
 
 /* Things */
@@ -238,16 +164,32 @@ static bool is_troubled(const struct story *story)
 	return false;
 }
 
+static bool is_evacuated(const struct story *story, char zone)
+{
+	const char *id = zone == 'a' ? "use1-az1:" : zone == 'b' ? "use1-az2:" : "use1-az4:";
+	for (size_t i = 0; i < story->event_count; i++)
+		if (story->events[i].verb == VERB_APPLY && strncmp(story->events[i].what, id, strlen(id)) == 0)
+			return true;
+	return false;
+}
+
+static bool has_verb(const struct story *story, enum story_verb verb)
+{
+	for (size_t i = 0; i < story->event_count; i++)
+		if (story->events[i].verb == verb)
+			return true;
+	return false;
+}
+
 static void remove_subnet(struct deed *deed, const struct story_thing *thing, struct owned *owned,
                           struct sim_placed *placed)
 {
 	struct play *play = deed->play;
 	const char *subnet = deed->event->what;
-	bool first_zone = subnet[7] == 'a';
 	if (!names(play, placed->subnets, subnet) || sim_list(play->world, placed->subnets).count < 2)
 		return;
 	wants(play, owned, subnet, false);
-	if (first_zone && is_troubled(play->story))
+	if (is_evacuated(play->story, subnet[7]) && is_troubled(play->story))
 		add_word(owned->either, sizeof(owned->either), subnet);
 	look_if_named(play->world, deed);
 	world_at(play->world, UNSEEN_MS, look_if_named, deed);
@@ -258,10 +200,22 @@ static void add_subnet(struct deed *deed, const struct story_thing *thing, struc
                        struct sim_placed *placed)
 {
 	const char *subnet = deed->event->what;
-	if (names(deed->play, placed->subnets, subnet))
+	bool elsewhere = strchr(placed->subnets, 'v') != NULL; /* in the other VPC */
+	if (elsewhere || names(deed->play, placed->subnets, subnet))
 		return;
 	wants(deed->play, owned, subnet, true);
 	set_subnets(deed->play, thing, sim_list_with(deed->play->world, placed->subnets, subnet));
+}
+
+static void move(struct play *play, const struct story_thing *thing, struct owned *owned)
+{
+	static const char there[] = "subnet-v1,subnet-v2";
+	if (thing->kind == THING_FUNCTION)
+		return;
+	(void)snprintf(owned->wanted, sizeof(owned->wanted), "%s", there);
+	owned->either[0] = '\0';
+	owned->touched = play->interfered = true;
+	set_subnets(play, thing, there);
 }
 
 static void destroy(struct play *play, const struct story_thing *thing, struct owned *owned)
@@ -385,6 +339,9 @@ static void do_to_placed(struct deed *deed, const struct story_thing *thing, str
 	case VERB_REMOVE:
 		remove_subnet(deed, thing, owned, placed);
 		return;
+	case VERB_MOVE:
+		move(deed->play, thing, owned);
+		return;
 	case VERB_RIVAL:
 		set_rival(deed, owned, placed);
 		return;
@@ -502,6 +459,31 @@ static void pause_client(struct play *play, const struct story_event *event)
 		world_pause(play->world, actor->client, event->a);
 }
 
+static void table_is_back(struct world *world, void *context)
+{
+	const struct deed *deed = context;
+	if (deed->event->b != 0)
+		world_bring_table_back(world);
+	else
+		world_make_table(world);
+}
+
+/* In what order the subnets stood nobody may know any more; where processes end as well, or objects go, all of it. */
+static void lose_table(struct deed *deed)
+{
+	struct play *play = deed->play;
+	if (play->table_lost)
+		return;
+	play->table_lost = play->interfered = true;
+	bool forgets = is_troubled(play->story) || has_verb(play->story, VERB_ABANDON);
+	for (size_t i = 0; i < play->story->thing_count && deed->event->b == 0; i++) {
+		play->owned[i].touched = true;
+		play->owned[i].excused = play->owned[i].excused || forgets;
+	}
+	world_lose_table(play->world);
+	world_at(play->world, deed->event->a, table_is_back, deed);
+}
+
 static void do_to_machinery(struct deed *deed)
 {
 	struct world *world = deed->play->world;
@@ -542,6 +524,9 @@ static void do_to_machinery(struct deed *deed)
 		world_freeze_watches(world, true);
 		world_at(world, event->a, thaw, NULL);
 		return;
+	case VERB_LOSE_TABLE:
+		lose_table(deed);
+		return;
 	default:
 		deed->play->hidden = true;
 		world_hide_subnet(world, event->who, (unsigned)event->a);
@@ -552,10 +537,12 @@ void play_do(struct world *world, void *context)
 {
 	struct deed *deed = context;
 	if (deed->event->verb == VERB_APPLY) {
-		apply(deed->play, deed->event);
+		play_apply(deed->play, deed->event);
 	} else if (deed->event->verb == VERB_DELETE) {
 		world_delete_evacuation(world, play_evacuation(deed->play, deed->event->who));
 		world_turn_to_cluster(world, 0);
+	} else if (deed->event->verb == VERB_ABANDON) {
+		play_abandon(deed->play, deed->event);
 	} else if (deed->event->verb < VERB_ADD) {
 		do_to_machinery(deed);
 	} else {

@@ -39,7 +39,7 @@ static void actor_init(struct play *play, size_t number)
 	actor->settings = (struct engine_settings){
 		.region = WORLD_REGION,
 		.table = WORLD_TABLE,
-		.leader_elect = true,
+		.leader_elect = play->story->cast != CAST_ALONE,
 		.lease_namespace = "zonevac",
 		.identity = actor->identity,
 		.resync_ms = 5 * MINUTE_MS,
@@ -152,6 +152,22 @@ static const char *who_is_left(struct play *play)
 	return string_list_join(&left, &play->arena, ", ");
 }
 
+/* What was let go is taken over by a new object, and put back with it. */
+static void take_over_all(struct play *play)
+{
+	(void)play_until(play, NULL, in(play, 3 * MINUTE_MS)); /* a table that was lost is there again */
+	for (size_t zone = 0; zone < 3; zone++) {
+		for (size_t cluster = 0; cluster < sim_cluster_count(play->world); cluster++)
+			play_apply_heir(play, cluster, zone);
+		if (!play_until(play, play_at_rest, in(play, REST_LIMIT_MS)))
+			sim_broken(play->world, "who takes over never comes to rest: %s", who_is_left(play));
+		(void)play_until(play, NULL, in(play, MINUTE_MS)); /* what is left of things that are gone is taken over last */
+		delete_all(play);
+		if (!play_until(play, play_is_over, in(play, END_LIMIT_MS)))
+			sim_broken(play->world, "who takes over is never over: %s", who_is_left(play));
+	}
+}
+
 /* Every other story is let come to rest before all is deleted. */
 static void play_end(struct play *play)
 {
@@ -161,6 +177,8 @@ static void play_end(struct play *play)
 	delete_all(play);
 	if (!play_until(play, play_is_over, in(play, END_LIMIT_MS)))
 		sim_broken(play->world, "it is never over: %s", who_is_left(play));
+	if (play->abandoned)
+		take_over_all(play);
 }
 
 static void play_init(struct play *play, const struct story *story, bool aloud, world_broken_hook hook, void *context)
@@ -174,7 +192,7 @@ static void play_init(struct play *play, const struct story *story, bool aloud, 
 		world_be_silent(play->world);
 	if (story->cast == CAST_CLUSTERS)
 		world_add_second_cluster(play->world);
-	play->actor_count = story->cast == CAST_ONE ? 1 : 2;
+	play->actor_count = story->cast == CAST_ONE || story->cast == CAST_ALONE ? 1 : 2;
 	play_set_up(play);
 	play->before = world_fingerprint(play->world, &play->arena);
 	for (size_t i = 0; i < play->actor_count; i++)

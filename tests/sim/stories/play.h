@@ -11,7 +11,7 @@
 #include "world_parts.h"
 
 #define PLAY_ACTORS SIM_CLIENTS
-#define PLAY_EVACUATIONS_MAX 8
+#define PLAY_EVACUATIONS_MAX 16
 
 struct actor {
 	struct client *client;
@@ -64,6 +64,8 @@ struct play {
 	uint64_t seen_version; /* of the API servers' objects, together */
 	bool hidden;           /* a subnet was missing from an answer: what stands in it is not seen */
 	bool several_zones;    /* may be out at once: what each record knows of the order has gaps */
+	bool table_lost;       /* at some time */
+	bool abandoned;        /* something was let go: what is left is taken over in the end */
 	bool interfered;       /* an owner changed something that stays */
 };
 
@@ -80,8 +82,14 @@ void story_play(const struct story *story, bool aloud, world_broken_hook hook, v
 /* deeds.c: set up the things, and what happens to them. */
 void play_set_up(struct play *play);
 void play_do(struct world *world, void *deed);
+/* objects.c */
+void play_apply(struct play *play, const struct story_event *event);
+void play_abandon(struct play *play, const struct story_event *event);
 /* "name@2" to its name and the cluster it is in, which all looks are about from then on. In the play's arena. */
 const char *play_evacuation(struct play *play, const char *who);
+
+/* A new evacuation of the zone in that cluster, of all kinds. */
+void play_apply_heir(struct play *play, size_t cluster, size_t zone);
 
 /* rules.c */
 void play_check_claims(struct play *play);

@@ -186,7 +186,8 @@ static void check_nothing_left(struct play *play)
 	const struct json *object;
 	if (world_records(world) > 0)
 		sim_broken(world, "%zu records are left", world_records(world));
-	for (size_t zone = 0; zone < world->zone_count; zone++)
+	/* What was let go keeps its zone for the local verbs, where whoever takes over finds nothing to do there. */
+	for (size_t zone = 0; zone < world->zone_count && !play->abandoned; zone++)
 		if (world_zone_owners(world, world->zones[zone].id) > 0)
 			sim_broken(world, "%s is still registered", world->zones[zone].id);
 	for (size_t i = 0; (object = sim_kube_object_at(world, "nodes", i)) != NULL; i++) {

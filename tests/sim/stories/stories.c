@@ -55,7 +55,7 @@ static const char usage[] =
 	"  --keep-going   go on after a broken story\n"
 	"  --no-shrink    tell a broken story as it is\n"
 	"  --quiet        say only what is broken\n"
-	"  --other-zones  also evacuations of two zones at the same time (guards.allowOtherZones)\n"
+	"  --other-zones  in every story evacuations of two zones at the same time (guards.allowOtherZones); else in one of five\n"
 	"  --out FOLDER   where shrunk stories go (.)\n"
 	"  --tell         print the story of the seed, and how it goes, whatever becomes of it\n"
 	"  --story FILE   play that story, told step by step\n";

@@ -15,8 +15,8 @@
 #define STORY_THINGS_MAX 24
 #define STORY_EVENTS_MAX 64
 
-/* Who runs: one controller; two replicas of one cluster; the controllers of two clusters in one account. */
-enum story_cast { CAST_ONE, CAST_REPLICAS, CAST_CLUSTERS, CASTS };
+/* Who runs: one controller; two replicas of one cluster; the controllers of two clusters in one account; one controller without a lease. */
+enum story_cast { CAST_ONE, CAST_REPLICAS, CAST_CLUSTERS, CAST_ALONE, CASTS };
 
 /* place: subnets, of a node its zone. count: instances, tasks, pods. */
 enum story_kind { THING_GROUP, THING_SERVICE, THING_FUNCTION, THING_NODE, STORY_KINDS };
@@ -37,6 +37,7 @@ enum story_verb {
 	/* who: an evacuation, "name" or "name@2" of the second cluster */
 	VERB_APPLY, /* what: zone:mode:kinds (N, G, S, F); a: expires after so many seconds, 0 = never; b: story_option */
 	VERB_DELETE,
+	VERB_ABANDON, /* deleted, and let go; what it leaves is put back by another one in the end */
 	/* the machinery */
 	VERB_KILL,   /* a: at the nth effect from now; b: 1 = after it */
 	VERB_FAULT,  /* who: the operation; a: its nth call; b: enum world_fault */
@@ -50,9 +51,11 @@ enum story_verb {
 	VERB_COMPACT,
 	VERB_FREEZE_WATCHES, /* a: ms */
 	VERB_HIDE,           /* who: a subnet; a: answers */
+	VERB_LOSE_TABLE,     /* a: ms until there is one again; b: 1 = from its backup, 0 = an empty one */
 	/* owners; who: a thing */
 	VERB_ADD,    /* what: a subnet */
 	VERB_REMOVE, /* what: a subnet */
+	VERB_MOVE,   /* to the other VPC */
 	VERB_RIVAL,  /* of a group; what: a subnet; a: ms after which it is put back; b: times */
 	VERB_DESTROY,
 	VERB_RECREATE,
@@ -78,6 +81,8 @@ enum story_option {
 	OPTION_UNREPLICATED = 32,
 	OPTION_UNDRAINED = 64,
 	OPTION_OTHER_ZONES = 128, /* guards.allowOtherZones */
+	OPTION_BATCHES = 256,     /* pacing: a third at a time, 15 s apart */
+	OPTION_PLANNED = 512,     /* planHash: of its plan, when it has one */
 };
 
 struct story_thing {
@@ -108,7 +113,7 @@ struct story {
 
 /* What may be asked of the maker beside the seed. */
 struct story_taste {
-	bool other_zones; /* also evacuations that allow another zone's at the same time */
+	bool other_zones; /* in every story, not in one of five: evacuations that allow another zone's at the same time */
 };
 
 void story_make(struct story *out, uint64_t seed, const struct story_taste *taste);

@@ -15,6 +15,7 @@ struct maker {
 	int64_t anchors_ms[12]; /* when something is applied or deleted: most happens soon after that */
 	size_t anchor_count;
 	bool hidden;
+	bool both; /* zones may be out at once */
 };
 
 static const char *const zones[] = {"use1-az1", "use1-az2", "use1-az4"};
@@ -135,12 +136,12 @@ static void anchor(struct maker *maker, int64_t at_ms)
 
 static int64_t options(struct maker *maker)
 {
-	static const int64_t some[] = {OPTION_HALF,        OPTION_EXCLUDE,      OPTION_TAINT,    OPTION_NO_EVICTION,
-	                               OPTION_SHORT_DRAIN, OPTION_UNREPLICATED, OPTION_UNDRAINED};
+	static const int64_t some[] = {OPTION_HALF,        OPTION_EXCLUDE,      OPTION_TAINT,     OPTION_NO_EVICTION,
+	                               OPTION_SHORT_DRAIN, OPTION_UNREPLICATED, OPTION_UNDRAINED, OPTION_BATCHES};
 	int64_t set = chance(maker, 30) ? some[roll(maker, sizeof(some) / sizeof(some[0]))] : 0;
 	if (chance(maker, 8))
 		set |= some[roll(maker, 2)];
-	return maker->taste->other_zones && chance(maker, 60) ? set | OPTION_OTHER_ZONES : set;
+	return maker->both && chance(maker, 80) ? set | OPTION_OTHER_ZONES : set;
 }
 
 static void apply(struct maker *maker, int64_t at_ms, const char *name, int zone, const char *mode)
@@ -159,7 +160,10 @@ static void apply(struct maker *maker, int64_t at_ms, const char *name, int zone
 static int64_t duration_ms(struct maker *maker)
 {
 	uint32_t kind = roll(maker, 100);
-	return kind < 50 ? roll(maker, 8000) : kind < 95 ? roll(maker, 40000) : roll(maker, 400000);
+	return kind < 45   ? roll(maker, 8000)
+	       : kind < 85 ? roll(maker, 40000)
+	       : kind < 95 ? roll(maker, 90000)
+	                   : roll(maker, 400000);
 }
 
 static void delete_later(struct maker *maker, int64_t at_ms, const char *name)
@@ -167,7 +171,7 @@ static void delete_later(struct maker *maker, int64_t at_ms, const char *name)
 	if (!chance(maker, 75))
 		return; /* it is deleted in the end */
 	at_ms += duration_ms(maker);
-	add(maker, at_ms, VERB_DELETE, name, "");
+	add(maker, at_ms, chance(maker, 4) ? VERB_ABANDON : VERB_DELETE, name, "");
 	anchor(maker, at_ms);
 }
 
@@ -184,6 +188,7 @@ static void edit_object(struct maker *maker)
 	if (chance(maker, 15)) {
 		apply(maker, 0, "out", 0, "Plan");
 		apply(maker, at_ms, "out", 0, "Evacuate");
+		maker->story->events[maker->story->event_count - 1].b |= chance(maker, 60) ? OPTION_PLANNED : 0;
 	} else {
 		apply(maker, 0, "out", 0, "Evacuate");
 		for (uint32_t i = 0; i < (chance(maker, 25) ? 1 + roll(maker, 2) : 0); i++)
@@ -195,7 +200,7 @@ static void make_evacuations(struct maker *maker)
 {
 	edit_object(maker);
 	delete_later(maker, 0, "out");
-	uint32_t kind = roll(maker, 100);
+	uint32_t kind = maker->both && chance(maker, 50) ? 15 : roll(maker, 100);
 	int64_t at_ms = chance(maker, 50) ? 0 : duration_ms(maker);
 	if (maker->story->cast == CAST_CLUSTERS) {
 		apply(maker, at_ms, "out@2", chance(maker, 75) ? 0 : other_zone(maker), "Evacuate");
@@ -284,9 +289,13 @@ static void add_machinery(struct maker *maker, int64_t at_ms)
 	} else if (kind < 82) {
 		event = add(maker, at_ms, VERB_PAUSE, "", "");
 		event->a = chance(maker, 80) ? 6000 + roll(maker, 16000) : roll(maker, 120000);
-		event->b = maker->story->cast == CAST_ONE ? 0 : roll(maker, 2);
+		event->b = maker->story->cast == CAST_ONE || maker->story->cast == CAST_ALONE ? 0 : roll(maker, 2);
 	} else if (kind < 86) {
 		add(maker, at_ms, VERB_STEAL, "", "")->a = patience_ms(maker);
+	} else if (kind < 88) {
+		event = add(maker, at_ms, VERB_LOSE_TABLE, "", "");
+		event->a = patience_ms(maker);
+		event->b = chance(maker, 60);
 	} else {
 		uint32_t last = maker->hidden ? 1 : 0; /* a subnet is hidden once, so that no two answers are without it */
 		event = add(maker, at_ms, verbs[roll(maker, sizeof(verbs) / sizeof(verbs[0]) - last)], "", "");
@@ -342,6 +351,11 @@ static void add_deed(struct maker *maker, int64_t at_ms)
 		add_deed_on_node(maker, at_ms, thing);
 		return;
 	}
+	if (chance(maker, 10)) { /* while it is held */
+		add(maker, maker->anchors_ms[0] + 15000 + roll(maker, 45000), VERB_ADD, thing->name,
+		    subnet_of(0, roll(maker, 2)));
+		return;
+	}
 	int zone = (int)roll(maker, (uint32_t)story->zones);
 	const char *subnet = subnet_of(zone, roll(maker, 2));
 	uint32_t kind = roll(maker, 100);
@@ -351,7 +365,9 @@ static void add_deed(struct maker *maker, int64_t at_ms)
 		add(maker, at_ms, VERB_REMOVE, thing->name, subnet);
 	else if (kind < 62)
 		add(maker, at_ms, VERB_EXCLUDE, thing->name, "")->a = chance(maker, 65);
-	else if (kind < 68)
+	else if (kind < 66)
+		add(maker, at_ms, VERB_MOVE, thing->name, "");
+	else if (kind < 71)
 		add(maker, at_ms, VERB_DESTROY, thing->name, "");
 	else if (thing->kind == THING_GROUP)
 		add_deed_on_group(maker, at_ms, thing);
@@ -377,7 +393,8 @@ void story_make(struct story *out, uint64_t seed, const struct story_taste *tast
 	memset(out, 0, sizeof(*out));
 	out->seed = seed;
 	uint32_t cast = roll(&maker, 100);
-	out->cast = cast < 68 ? CAST_ONE : cast < 86 ? CAST_REPLICAS : CAST_CLUSTERS;
+	out->cast = cast < 50 ? CAST_ONE : cast < 68 ? CAST_ALONE : cast < 86 ? CAST_REPLICAS : CAST_CLUSTERS;
+	maker.both = taste->other_zones || chance(&maker, 20);
 	uint32_t zone_count = roll(&maker, 100);
 	out->zones = zone_count < 4 ? 1 : zone_count < 40 ? 2 : 3;
 	make_things(&maker);

@@ -7,40 +7,27 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const story_casts[CASTS] = {"one", "replicas", "clusters"};
+const char *const story_casts[CASTS] = {"one", "replicas", "clusters", "alone"};
 
 static const char *const kinds[STORY_KINDS] = {"group", "service", "function", "node"};
 
 const char *const story_verbs[VERBS] = {
-	[VERB_APPLY] = "apply",
-	[VERB_DELETE] = "delete",
-	[VERB_KILL] = "kill",
-	[VERB_FAULT] = "fault",
-	[VERB_LATE] = "late",
-	[VERB_OUTAGE] = "outage",
-	[VERB_PAUSE] = "pause",
-	[VERB_STEAL] = "steal",
-	[VERB_SKEW] = "skew",
-	[VERB_SLOW] = "slow",
-	[VERB_END_WATCHES] = "end-watches",
-	[VERB_COMPACT] = "compact",
-	[VERB_FREEZE_WATCHES] = "freeze-watches",
-	[VERB_HIDE] = "hide",
-	[VERB_ADD] = "add",
-	[VERB_REMOVE] = "remove",
-	[VERB_RIVAL] = "rival",
-	[VERB_DESTROY] = "destroy",
-	[VERB_RECREATE] = "recreate",
-	[VERB_EXCLUDE] = "exclude",
-	[VERB_SECURE] = "secure",
-	[VERB_TOUCH] = "touch",
-	[VERB_BREAK] = "break",
-	[VERB_PIN] = "pin",
-	[VERB_FORGET] = "forget",
-	[VERB_UNCORDON] = "uncordon",
-	[VERB_STRIP] = "strip",
-	[VERB_JOIN] = "join",
-	[VERB_FREEZE_NODE] = "freeze-node",
+	[VERB_APPLY] = "apply",       [VERB_DELETE] = "delete",
+	[VERB_ABANDON] = "abandon",   [VERB_KILL] = "kill",
+	[VERB_FAULT] = "fault",       [VERB_LATE] = "late",
+	[VERB_OUTAGE] = "outage",     [VERB_PAUSE] = "pause",
+	[VERB_STEAL] = "steal",       [VERB_SKEW] = "skew",
+	[VERB_SLOW] = "slow",         [VERB_END_WATCHES] = "end-watches",
+	[VERB_COMPACT] = "compact",   [VERB_FREEZE_WATCHES] = "freeze-watches",
+	[VERB_HIDE] = "hide",         [VERB_LOSE_TABLE] = "lose-table",
+	[VERB_ADD] = "add",           [VERB_REMOVE] = "remove",
+	[VERB_MOVE] = "move",         [VERB_RIVAL] = "rival",
+	[VERB_DESTROY] = "destroy",   [VERB_RECREATE] = "recreate",
+	[VERB_EXCLUDE] = "exclude",   [VERB_SECURE] = "secure",
+	[VERB_TOUCH] = "touch",       [VERB_BREAK] = "break",
+	[VERB_PIN] = "pin",           [VERB_FORGET] = "forget",
+	[VERB_UNCORDON] = "uncordon", [VERB_STRIP] = "strip",
+	[VERB_JOIN] = "join",         [VERB_FREEZE_NODE] = "freeze-node",
 };
 
 static const char *word(const char *string)
