@@ -118,6 +118,12 @@ static bool is_of_predecessor(const struct item *item)
 	       !text_equal(recorded, item->looked->incarnation);
 }
 
+/* Without the lock: who is putting it back needs that. */
+static bool joins_first(const struct item *item)
+{
+	return item->has_record && (item->record.state == RECORD_RESTORING || !item_is_ours(item));
+}
+
 /* It is to be taken out (more of it, or again), and a record is open. */
 static const struct step *judge_open(struct item *item, struct instant now)
 {
@@ -128,7 +134,7 @@ static const struct step *judge_open(struct item *item, struct instant now)
 		item->evacuation->observe_due = now; /* then it is taken out anew */
 		return change_restore_first;
 	}
-	if (record->state == RECORD_RESTORING || !item_is_ours(item))
+	if (joins_first(item))
 		return &step_join;
 	if (delta_present(&item->decision.change.removed, &record->removed, &item->decision_arena).count !=
 	    item->decision.change.removed.count)
@@ -202,7 +208,7 @@ static const struct step *judge_change(struct item *item, struct instant now)
 		return NULL;
 	if (!registration_is_fresh(item->evacuation))
 		return wait_then_begin_again(item, now, REGISTRATION_WAIT_MS, REGISTRATION_SENTENCE);
-	if (lock_is_wanted(item))
+	if (!joins_first(item) && lock_is_wanted(item))
 		return &step_lock;
 	note_undrained(item);
 	return item->has_record ? judge_open(item, now) : &step_intent;
