@@ -307,12 +307,38 @@ static void set_time(struct json *status, const char *key, struct wallclock at, 
 		json_set_string(status, key, wallclock_rfc3339(at, arena));
 }
 
+/* It was done for good under an earlier process, which told more than this one knows: the same, of the present generation. */
+static bool is_told_already(const struct evacuation *evacuation)
+{
+	return evacuation->expired && !evacuation->manifest.finalizer && evacuation->items.count == 0 &&
+	       text_equal(json_path_string(evacuation->object, "status.phase"), phase_name(PHASE_RESTORED));
+}
+
+static struct json *tell_again(const struct evacuation *evacuation, struct arena *arena)
+{
+	const struct json *before = json_get(evacuation->object, "status");
+	const struct json *told = json_get(before, "conditions");
+	struct json *status = json_copy(arena, before);
+	struct json *conditions = json_set_array(status, "conditions");
+
+	json_set_integer(status, "observedGeneration", evacuation->manifest.generation);
+	for (size_t i = 0; i < json_count(told); i++) {
+		struct json *condition = json_copy(arena, json_at(told, i));
+
+		json_set_integer(condition, "observedGeneration", evacuation->manifest.generation);
+		json_add(conditions, condition);
+	}
+	return status;
+}
+
 struct json *status_build(const struct evacuation *evacuation, struct arena *arena)
 {
 	struct json *status = json_new_object(arena);
 	const struct json *before = json_get(evacuation->object, "status");
 	const struct scope *scope = evacuation->facts ? &evacuation->facts->scope : NULL;
 
+	if (is_told_already(evacuation))
+		return tell_again(evacuation, arena);
 	json_set_integer(status, "observedGeneration", evacuation->manifest.generation);
 	json_set_string(status, "phase", phase_name(evacuation->phase));
 	json_set_string(status, "zoneName", scope ? scope->zone_name : json_get_string(before, "zoneName"));
@@ -435,18 +461,10 @@ static void status_write(struct evacuation *evacuation, struct instant now, stru
 	status_send(evacuation, status);
 }
 
-/*
- * Once restored a deleted object is about to vanish, and nobody would read it. An expired one is told when its finalizer is off; where this process
- * only found it so, its status says more than we know.
- */
+/* Once restored a deleted object is about to vanish, and nobody would read it. An expired one is told when its finalizer is off. */
 static bool says_it_all(const struct evacuation *evacuation)
 {
-	const char *told = json_path_string(evacuation->object, "status.phase");
-
-	if (evacuation->phase != PHASE_RESTORED)
-		return false;
-	return !evacuation->expired || evacuation->manifest.finalizer ||
-	       (evacuation->items.count == 0 && text_equal(told, phase_name(PHASE_RESTORED)));
+	return evacuation->phase == PHASE_RESTORED && (!evacuation->expired || evacuation->manifest.finalizer);
 }
 
 void status_turn(struct evacuation *evacuation)

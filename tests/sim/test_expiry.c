@@ -246,3 +246,23 @@ Test(expiry, one_that_is_followed_says_so_when_its_time_is_over)
 	cr_assert_str_eq(world_phase(run.world, "next"), "Holding");
 	cr_assert(strstr(ready_message(), "stays out for ZonalEvacuation next"), "%s", ready_message());
 }
+
+/* Whoever waits for observedGeneration, as GitOps does, is not to wait for ever. */
+Test(expiry, what_is_edited_when_it_is_over_is_told_of_its_new_generation)
+{
+	run_hold(&run);
+	run_must(&run, restored, 60 * MINUTE_MS, "restored");
+	run_for(&run, 5000);
+	const char *told = arena_string(&arena, status("status.summary"));
+	run_stop(&run);
+	run.spec_more = NULL;
+	run_evacuate(&run, "out", "use1-az1", "Evacuate");
+	run_for(&run, 30000);
+	const struct json *object = world_evacuation(run.world, "out");
+	int64_t generation = json_integer(json_path(object, "metadata.generation"), 0);
+	cr_assert_eq(json_integer(json_path(object, "status.observedGeneration"), 0), generation);
+	cr_assert_gt(generation, 1);
+	cr_assert_str_eq(status("status.phase"), "Restored");
+	cr_assert_str_eq(status("status.summary"), told);
+	cr_assert_str_neq(status("status.startedAt"), "", "what was told stays told");
+}
