@@ -11,6 +11,7 @@
 #define ROUNDS_MAX 12
 /* Somebody is putting it back: look again after. */
 #define RESTORING_WAIT_MS 15000
+#define UNANSWERED_SENTENCE "its updates get no answer, and have no effect"
 
 static const struct step step_lock, step_look, step_intent, step_join, step_extend, step_redo, step_claim, step_yield,
 	step_update, step_settle, step_done;
@@ -124,6 +125,13 @@ static bool joins_first(const struct item *item)
 	return item->has_record && (item->record.state == RECORD_RESTORING || !item_is_ours(item));
 }
 
+/* As often as somebody else may put it back. But of what got no answer nobody knows whether it was ever done: that is no rival's doing. */
+static const struct step *came_to_nothing(struct item *item, struct instant now)
+{
+	return item->unanswered > 0 ? item_fail_because(item, now, UNANSWERED_SENTENCE)
+	                            : rival(item, "each time it is taken out it comes back at once");
+}
+
 /* It is to be taken out (more of it, or again), and a record is open. */
 static const struct step *judge_open(struct item *item, struct instant now)
 {
@@ -145,9 +153,10 @@ static const struct step *judge_open(struct item *item, struct instant now)
 		return &step_yield;
 	if (update_has_failed(item, &why))
 		return item_fail_because(item, now, why);
+	if (record->state == RECORD_INTENT && item->updates >= UNDONE_MAX)
+		return came_to_nothing(item, now);
 	if (record->state == RECORD_INTENT)
-		return item->updates < UNDONE_MAX ? announced_update(item, now)
-		                                  : rival(item, "each time it is taken out it comes back at once");
+		return announced_update(item, now);
 	if (record->undone_count >= UNDONE_MAX)
 		return rival(item, "somebody has put it back three times; it is left to them");
 	return &step_redo;
@@ -415,6 +424,7 @@ static const struct step *update_hear(void *self, const struct answer *answer)
 		return refused(item, answer);
 	}
 	item->updates++;
+	item->unanswered += answer->error != NULL;
 	if (turned_round(item))
 		return NULL;
 	item->applied_at = answer->now;

@@ -474,7 +474,7 @@ void item_start(struct item *item, enum direction direction, const struct step *
 	item->recorded_at = last_sent_by(item);
 	item->applied_at = (struct instant){0};
 	item->intended_at = (struct instant){0};
-	item->updates = 0;
+	item->updates = item->unanswered = 0;
 	item->rounds = 0;
 	process_start(&item->process, item->evacuation->engine, item, first, item_ended);
 }

@@ -94,6 +94,7 @@ struct item {
 	struct arena decision_arena;
 	struct instant applied_at;
 	int updates;                 /* sent in this process */
+	int unanswered;              /* of them, those that met silence */
 	int rounds;                  /* decided afresh in this process */
 	int stales;                  /* updates that the limiter held back too long, in this process */
 	struct instant locked_until; /* its lock is ours, and an update may be sent under it, until then; 0 = it is not */
