@@ -84,6 +84,7 @@ struct evacuation {
 	bool beginning_hurried;     /* the status was to be written at once, for its accountId and startedAt */
 	bool touched;               /* something that the status shows has changed since it was built */
 	bool restoring;             /* turned round: the object is being deleted. Never back */
+	bool told_in_doubt;         /* what is held is so by a status of while it went back */
 	bool turning;               /* restoring: what takes out has not all come to its end yet */
 	bool verified;              /* restoring: read once more, and no record of ours was left */
 	struct error observe_error; /* why the last observation failed; kind ERROR_NONE = it did not */

@@ -328,9 +328,10 @@ static void take_told(struct evacuation *evacuation, const struct json *entry, b
 	                  : text_equal(state, item_state_name(ITEM_APPLIED)) ||
 	                        text_equal(state, item_state_name(ITEM_SETTLED)) || turned;
 	struct wallclock at = back ? told_at(entry) : now;
+	struct item *item = id ? items_find(&evacuation->items, id) : NULL;
 	struct paced *paced;
 
-	if (!actuator || !id || !begun || text_equal(state, item_state_name(ITEM_REFUSED)) ||
+	if (!actuator || !id || !begun || (item && item->held) || text_equal(state, item_state_name(ITEM_REFUSED)) ||
 	    facts_record(evacuation->facts, id))
 		return;
 	paced = &evacuation->items.lanes[item_lane_of(actuator)].paced;
@@ -355,6 +356,15 @@ void pacing_take_told(struct evacuation *evacuation)
 		paced->told += paced->told == 0;
 		paced->told_rested = now;
 	}
+}
+
+void pacing_take_back(struct item *item)
+{
+	struct paced *paced = &lane_of(item)->paced;
+
+	paced->told++;
+	paced->told_rested = engine_wall(item->evacuation->engine);
+	paced->judged = false;
 }
 
 void pacing_turn_round(struct evacuation *evacuation)

@@ -35,6 +35,9 @@ void pacing_take_undone(struct item *item);
 /* The first observation of this process finds an evacuation that is being put back: what the status tells of it. */
 void pacing_take_told(struct evacuation *evacuation);
 
+/* An earlier process had put it back, nobody knows when. */
+void pacing_take_back(struct item *item);
+
 /* The direction turns: nothing is begun in the new one. */
 void pacing_turn_round(struct evacuation *evacuation);
 

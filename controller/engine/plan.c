@@ -327,6 +327,8 @@ static void take_record(struct evacuation *evacuation, const struct record *reco
 	if (item) {
 		if (!item->has_record && !process_running(&item->process) && !knows_more(item))
 			item_set_record(item, record);
+		if (evacuation->restoring)
+			pacing_take_record(item);
 		return;
 	}
 	if (actuator == &eks_node && !evacuation->restoring)

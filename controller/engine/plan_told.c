@@ -3,7 +3,17 @@
 #include "evacuation.h"
 #include "plan.h"
 
-static void take_told_change(struct evacuation *evacuation, const struct json *entry)
+/* Out, as far as a status says. While it goes back, whatever is not back yet: it may wait for its batch for days. */
+static bool is_out(const char *state, bool restoring)
+{
+	if (text_equal(state, item_state_name(ITEM_SETTLED)) || text_equal(state, item_state_name(ITEM_APPLIED)))
+		return true;
+	return restoring &&
+	       (text_equal(state, item_state_name(ITEM_WAITING)) || text_equal(state, item_state_name(ITEM_RESTORING)) ||
+	        text_equal(state, item_state_name(ITEM_FAILED)));
+}
+
+static void take_told_change(struct evacuation *evacuation, const struct json *entry, bool restoring)
 {
 	const char *state = json_get_string(entry, "state");
 	const struct actuator *actuator =
@@ -13,7 +23,7 @@ static void take_told_change(struct evacuation *evacuation, const struct json *e
 	struct item *item;
 
 	if (!actuator || !change.id || !change.name || items_find(&evacuation->items, change.id) ||
-	    !(text_equal(state, item_state_name(ITEM_SETTLED)) || text_equal(state, item_state_name(ITEM_APPLIED))))
+	    !is_out(state, restoring))
 		return;
 	arena_init(&arena, "told change", 1u << 20);
 	change.kind = actuator->kind;
@@ -30,10 +40,12 @@ void plan_take_status(struct evacuation *evacuation, const struct json *status)
 {
 	const struct json *changes = json_get(status, "changes");
 	const char *phase = json_get_string(status, "phase");
+	bool restoring = evacuation_is_ending(evacuation) && text_equal(phase, phase_name(PHASE_RESTORING));
 
 	if (!evacuation->manifest.finalizer ||
-	    !(text_equal(phase, phase_name(PHASE_HOLDING)) || text_equal(phase, phase_name(PHASE_APPLYING))))
+	    !(restoring || text_equal(phase, phase_name(PHASE_HOLDING)) || text_equal(phase, phase_name(PHASE_APPLYING))))
 		return;
 	for (size_t i = 0; i < json_count(changes); i++)
-		take_told_change(evacuation, json_at(changes, i));
+		take_told_change(evacuation, json_at(changes, i), restoring);
+	evacuation->told_in_doubt = restoring;
 }

@@ -146,6 +146,26 @@ static void tell_registration(struct evacuation *evacuation)
 		stall_from_error(&evacuation->stall, "Journal", &evacuation->registration.error);
 }
 
+/*
+ * A status lags behind the journal: what that does not know any more is back, and its owners may have changed it since. Only a journal that was lost,
+ * which does not know of any zone, knows less than the status.
+ */
+static void forget_doubtful(struct evacuation *evacuation)
+{
+	bool lost = !evacuation->registration.item.exists;
+
+	if (!evacuation->told_in_doubt)
+		return;
+	evacuation->told_in_doubt = false;
+	for (struct item *item = evacuation->items.first; item && !lost; item = item->next)
+		if (item->held && !item->has_record && !item_is_node(item)) {
+			item_set_held(item, false);
+			pacing_take_back(item);
+			item_drop(item);
+		}
+	items_sweep(&evacuation->items);
+}
+
 static bool restore_aws(struct evacuation *evacuation)
 {
 	if (!turn_aws_is_ready(evacuation, true)) {
@@ -158,10 +178,12 @@ static bool restore_aws(struct evacuation *evacuation)
 	if (!evacuation->facts || !evacuation->observed_for_restore)
 		return false;
 	tell_strange_record(evacuation);
-	if (registration_is_known(evacuation))
+	if (registration_is_known(evacuation)) {
+		forget_doubtful(evacuation);
 		plan_start_restores(evacuation, true);
-	else
+	} else {
 		tell_registration(evacuation);
+	}
 	if (evacuation->items.records > 0 || evacuation->items.held > 0 || evacuation->items.running > 0)
 		return false;
 	if (!remarks_are_in(evacuation) || !verify_nothing_left(evacuation))
