@@ -285,6 +285,7 @@ void evacuation_node_scope(const struct evacuation *evacuation, struct scope *ou
 void evacuation_turn(struct evacuation *evacuation)
 {
 	struct engine *engine = evacuation->engine;
+	struct instant until;
 
 	evacuation->stall = (struct stall){0};
 	if (evacuation->since.ms == 0)
@@ -294,6 +295,10 @@ void evacuation_turn(struct evacuation *evacuation)
 			orphans_look_now(engine);
 		evacuation_free(evacuation);
 		engine->moved = true;
+		return;
+	}
+	if (turn_doubts_time(evacuation, &until)) {
+		(void)turn_aws_is_ready(evacuation, true); /* whatever AWS answers, it says what time it is */
 		return;
 	}
 	if (evacuation->manifest.deleting && (evacuation->manifest.zone_id || turn_is_abandoned(evacuation))) {
@@ -323,9 +328,12 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 		evacuation->place ? evacuation->place->table_due : otherwise};
 	struct instant due = otherwise;
 	struct wallclock expires = evacuation_expires_at(evacuation);
+	struct instant until;
 
 	due = registration_due(evacuation, due);
-	if (expires.us && !evacuation_is_ending(evacuation))
+	if (turn_doubts_time(evacuation, &until))
+		due = instant_earlier(due, until);
+	else if (expires.us && !evacuation_is_ending(evacuation))
 		due = instant_earlier(due, instant_after(now, (expires.us - engine_wall(evacuation->engine).us) / 1000 + 1));
 	due = pacing_due(evacuation, due);
 	for (size_t lane = LANE_NODES + 1; lane < LANES_MAX; lane++)

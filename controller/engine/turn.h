@@ -15,6 +15,9 @@ void turn_restoring(struct evacuation *evacuation);
 bool turn_is_expired(const struct evacuation *evacuation);
 void turn_expired(struct evacuation *evacuation);
 
+/* It would be over by a clock that nobody has confirmed yet, and that cannot be taken back: AWS is asked first, at the most until then. */
+bool turn_doubts_time(const struct evacuation *evacuation, struct instant *until);
+
 /* The object's annotation says that it is to be let go without restoring. */
 bool turn_is_abandoned(const struct evacuation *evacuation);
 

@@ -12,6 +12,8 @@
 
 /* A record of ours was there although all seemed closed: look again after, longer each time. */
 #define VERIFY_AGAIN_MS 5000
+/* So long AWS is waited for to say what time it is. */
+#define DOUBTS_TIME_MS 30000
 #define ABANDON_ANNOTATION "zonevac.dev/abandon"
 
 bool turn_is_abandoned(const struct evacuation *evacuation)
@@ -291,6 +293,16 @@ bool turn_is_expired(const struct evacuation *evacuation)
 	struct wallclock expires = evacuation_expires_at(evacuation);
 
 	return evacuation->expired || (expires.us && expires.us <= engine_wall(evacuation->engine).us);
+}
+
+bool turn_doubts_time(const struct evacuation *evacuation, struct instant *until)
+{
+	const struct engine *engine = evacuation->engine;
+
+	*until = instant_after(evacuation->since, DOUBTS_TIME_MS);
+	return !evacuation->manifest.deleting && !evacuation->expired && !engine->clock_known &&
+	       evacuation_targets_aws(evacuation) && turn_is_expired(evacuation) &&
+	       !instant_reached(*until, engine_now(engine));
 }
 
 void turn_expired(struct evacuation *evacuation)
