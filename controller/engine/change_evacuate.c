@@ -272,11 +272,12 @@ static const struct step *lock_step_hear(void *self, const struct answer *answer
 {
 	struct item *item = self;
 	bool busy;
+	bool locked = lock_hear(item, answer, &busy);
 
-	if (turned_round(item))
+	if (turned_round(item)) /* it is given back as the process ends */
 		return NULL;
 	item->look_due = answer->now;
-	if (lock_hear(item, answer, &busy))
+	if (locked)
 		return &step_look;
 	return busy ? wait_then_begin_again(item, answer->now, LOCKED_WAIT_MS, LOCKED_SENTENCE) : item_fail(item, answer);
 }

@@ -910,3 +910,18 @@ Test(breaking, two_clusters_in_batches)
 		(void)two_clusters(n);
 	}
 }
+
+/* Deleted while a lock is asked for: it comes, and is given back. */
+Test(breaking, deleted_while_a_lock_is_asked_for)
+{
+	put_other_zone();
+	for (unsigned n = 1; n <= 4; n++)
+		world_fault(run.world, "PutItem", n, WORLD_SLOW);
+	apply_with("out", ALLOWED);
+	last_locks = 0;
+	run_must(&run, lock_taken, 10 * MINUTE_MS, "a lock is there");
+	cr_assert_eq(world_calls(run.world, "UpdateAutoScalingGroup"), 0);
+	world_delete_evacuation(run.world, "out");
+	run_must(&run, run_gone, 30 * MINUTE_MS, "it is gone");
+	assert_clean("in the end");
+}
