@@ -265,7 +265,7 @@ void turn_restoring(struct evacuation *evacuation)
 	}
 	successor = evacuation_is_ending(evacuation) ? admit_successor(evacuation) : NULL;
 	elder = evacuation_is_ending(evacuation) ? admit_elder(evacuation) : NULL;
-	if ((successor || elder) && evacuation->place && evacuation->items.running > 0)
+	if (turned && (successor || elder) && evacuation->place && evacuation->items.running > 0)
 		(void)registration_is_known(evacuation); /* what is at work comes to its end */
 	if (successor) {                             /* it takes the records over: nothing more is restored in between */
 		if (turned && may_hand_over(evacuation, successor) && evacuation->items.running == 0)
