@@ -133,6 +133,7 @@ bool item_silence(struct item *item, const struct answer *answer)
 	case ERROR_MALFORMED:
 	case ERROR_LIMIT:
 		suspect_until(item, wallclock_after_ms(answer->signed_at, UNANSWERED_MS));
+		item->ours_until = item->unanswered_until;
 		return true;
 	default:
 		return false;
@@ -158,12 +159,13 @@ void item_suspect_predecessor(struct item *item)
 	struct engine *engine = item->evacuation->engine;
 	bool shared = item->has_record && item->record.owners.count > 1;
 	struct wallclock since;
-	bool own, alone;
+	bool own, mine, alone;
 
 	if (!item->has_record || !may_be_updating(item))
 		return;
 	own = engine_wrote(engine, item->record.attempt, 0);
-	if (own && !shared && item->first_attempt && engine_wrote(engine, item->record.attempt, item->first_attempt))
+	mine = own && item->first_attempt && engine_wrote(engine, item->record.attempt, item->first_attempt);
+	if (mine && !shared)
 		return; /* in a shared record it may have been written over another owner's */
 	/* Neither another owner's process nor an evacuation before this one is bounded by when we took the lease. */
 	alone = !own && !shared && item_is_ours(item);
@@ -172,6 +174,8 @@ void item_suspect_predecessor(struct item *item)
 	    since.us) /* whoever sent it may have been an owner that has left since: that stands in the record */
 		since = item->record.updated_at;
 	suspect_until(item, wallclock_after_ms(since, UNANSWERED_MS));
+	if (!mine) /* another owner's has a lock of its own */
+		item->ours_until = item->unanswered_until;
 }
 
 struct instant item_look_together(const struct item *item, struct instant now)

@@ -109,6 +109,7 @@ struct item {
 	struct instant back_since;         /* restoring: the first answer that showed it back; 0 = none has */
 	struct instant intended_at;        /* our Intent was written, for the next update; 0 = it has been sent */
 	struct wallclock unanswered_until; /* an update without an answer may land until then */
+	struct wallclock ours_until;       /* of those, one that was sent under our own lock */
 	uint64_t first_attempt;            /* the number of its first call to the journal; 0 = none yet */
 	enum item_state ends_as;           /* restoring: what closing will mean */
 };

@@ -75,7 +75,7 @@ void lock_release(struct item *item)
 	if (item->locked_until.ms == 0)
 		return;
 	item->locked_until = (struct instant){0};
-	if (item->unanswered_until.us > engine_wall(engine).us)
+	if (item->ours_until.us > engine_wall(engine).us)
 		return;
 	exchange = exchange_new(engine, unlocked, NULL);
 	lock = lock_of(item, &exchange->arena);
