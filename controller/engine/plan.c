@@ -124,6 +124,14 @@ static void take_out(struct item *item)
 	item_become(item, ITEM_PLANNED, NULL);
 }
 
+/* Whoever took it out instead of us may have left a record, and instances may be there yet. */
+static bool was_to_go(const struct item *item)
+{
+	bool planned = item->state == ITEM_PLANNED || item->state == ITEM_WAITING;
+
+	return planned && item->evacuation->manifest.mode == MODE_EVACUATE;
+}
+
 static void take_decision(struct item *item, const struct decision *decision, const struct record *record)
 {
 	item->guard = decision->guard;
@@ -134,7 +142,7 @@ static void take_decision(struct item *item, const struct decision *decision, co
 	case VERDICT_NOTHING:
 		if (item_is_node(item))
 			take_tainted(item);
-		else if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held)
+		else if (record ? !ours(item->evacuation, record) || !record_is_done(record) : item->held || was_to_go(item))
 			take_out(item);
 		else if (item->state != ITEM_APPLIED)
 			item_become(item, ITEM_SETTLED, NULL);
@@ -501,12 +509,6 @@ void plan_take_gone_node(struct evacuation *evacuation, const char *id)
 	evacuation_touch(evacuation);
 }
 
-static void take_gone_nodes(struct evacuation *evacuation)
-{
-	for (struct item *item = evacuation->items.first; item; item = item->next)
-		take_gone(item);
-}
-
 static struct wallclock earlier_mark(const struct scope *scope, const struct resource *node, struct wallclock first)
 {
 	struct wallclock at = eks_node_is_marked_by(scope, node) ? eks_node_marked_at(scope, node) : (struct wallclock){0};
@@ -558,8 +560,8 @@ static void due_nodes(struct evacuation *evacuation, node_taker take)
 		for (struct node_entry *entry = evacuation->engine->cluster.dirty; entry; entry = entry->next_dirty)
 			take(evacuation, &scope, &entry->resource, &arena);
 	arena_done(&arena);
-	if (all)
-		take_gone_nodes(evacuation);
+	for (struct item *item = all ? evacuation->items.first : NULL; item; item = item->next)
+		take_gone(item);
 }
 
 void plan_take_nodes(struct evacuation *evacuation)
