@@ -172,6 +172,13 @@ void evacuation_touch(struct evacuation *evacuation)
 	evacuation->engine->moved = true;
 }
 
+void evacuation_hurry_status(struct evacuation *evacuation, bool *hurried)
+{
+	if (!*hurried)
+		evacuation->status_due = (struct instant){0};
+	*hurried = true;
+}
+
 void evacuation_learn(struct engine *engine, const struct json *object)
 {
 	const char *name = json_path_string(object, "metadata.name");

@@ -101,6 +101,9 @@ struct instant evacuation_due(const struct evacuation *evacuation, struct instan
 /* Something that the status shows has changed. */
 void evacuation_touch(struct evacuation *evacuation);
 
+/* The status is to be written at once, but only the first time, which `*hurried` remembers: one that cannot be written is not tried in a loop. */
+void evacuation_hurry_status(struct evacuation *evacuation, bool *hurried);
+
 /* Stop everything at once (the lease is lost, the engine ends). */
 void evacuation_abort(struct evacuation *evacuation);
 void evacuation_free(struct evacuation *evacuation);

@@ -365,8 +365,6 @@ bool planned_is_told(struct evacuation *evacuation)
 
 	if (!planned->limited || text_equal(json_path_string(evacuation->object, "status.planHash"), planned->hash))
 		return true;
-	if (!planned->hurried) /* once: a status that cannot be written is not tried in a loop */
-		evacuation->status_due = (struct instant){0};
-	planned->hurried = true;
+	evacuation_hurry_status(evacuation, &planned->hurried);
 	return false;
 }

@@ -119,9 +119,7 @@ static bool beginning_is_told(struct evacuation *evacuation)
 	if (json_path_string(evacuation->object, "status.accountId") &&
 	    json_path_string(evacuation->object, "status.startedAt"))
 		return true;
-	if (!evacuation->beginning_hurried) /* once: a status that cannot be written is not tried in a loop */
-		evacuation->status_due = (struct instant){0};
-	evacuation->beginning_hurried = true;
+	evacuation_hurry_status(evacuation, &evacuation->beginning_hurried);
 	return false;
 }
 

@@ -246,22 +246,24 @@ bool node_is_marked(const struct scope *scope, const struct resource *resource)
 	return node_is_marked_by_owner(scope, resource) && text_equal(node_facts_of(resource)->mark.zone, scope->zone_id);
 }
 
-struct wallclock eks_node_marked_at(const struct scope *scope, const struct resource *resource)
+/* A time that the scope's mark tells, `text`; 0 = it does not, or there is no such mark. */
+static struct wallclock marked_time(const struct scope *scope, const struct resource *resource, const char *text)
 {
 	struct wallclock at = {0};
 
 	if (node_is_marked(scope, resource))
-		wallclock_parse(node_facts_of(resource)->mark.at, &at);
+		wallclock_parse(text, &at);
 	return at;
+}
+
+struct wallclock eks_node_marked_at(const struct scope *scope, const struct resource *resource)
+{
+	return marked_time(scope, resource, node_facts_of(resource)->mark.at);
 }
 
 struct wallclock eks_node_drained_since(const struct scope *scope, const struct resource *resource)
 {
-	struct wallclock since = {0};
-
-	if (node_is_marked(scope, resource) && node_facts_of(resource)->mark.drain != NULL)
-		wallclock_parse(node_facts_of(resource)->mark.drain, &since);
-	return since;
+	return marked_time(scope, resource, node_facts_of(resource)->mark.drain);
 }
 
 bool node_mark_is_whole(const struct scope *scope, const struct resource *resource)

@@ -121,15 +121,6 @@ Test(accounts, one_key_of_the_source_is_anothers)
 		}
 }
 
-static const char *stalled_message(void)
-{
-	const struct json *conditions = json_path(world_evacuation(run.world, "out"), "status.conditions");
-	for (size_t i = 0; i < json_count(conditions); i++)
-		if (strcmp(json_get_string(json_at(conditions, i), "type"), "Stalled") == 0)
-			return json_get_string(json_at(conditions, i), "message");
-	return "";
-}
-
 /* Those that were right are used to their end; a person reads which account is meant and which came. */
 Test(accounts, all_further_keys_are_anothers)
 {
@@ -137,8 +128,8 @@ Test(accounts, all_further_keys_are_anothers)
 	begin_with_a_turncoat(&turncoat);
 	run_must(&run, run_stalled, 5 * MINUTE_MS, "it is stalled");
 	cr_assert_str_eq(run_stalled_because(&run, "out"), "CredentialsExpired");
-	cr_assert(strstr(stalled_message(), "of account " ELSEWHERE), "%s", stalled_message());
-	cr_assert(strstr(stalled_message(), "in account " WORLD_ACCOUNT), "%s", stalled_message());
+	cr_assert(strstr(run_message(&run, "Stalled"), "of account " ELSEWHERE), "%s", run_message(&run, "Stalled"));
+	cr_assert(strstr(run_message(&run, "Stalled"), "in account " WORLD_ACCOUNT), "%s", run_message(&run, "Stalled"));
 	unsigned issued = world_issued(run.world);
 	run_for(&run, 20 * MINUTE_MS);
 	cr_assert_leq(world_issued(run.world) - issued, 20 * 4, "%u refreshes", world_issued(run.world) - issued);

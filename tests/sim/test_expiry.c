@@ -224,16 +224,6 @@ Test(expiry, killed_at_each_effect_of_it)
 	run_init(&run, 1);
 }
 
-static const char *ready_message(void)
-{
-	const struct json *conditions = json_path(world_evacuation(run.world, "out"), "status.conditions");
-
-	for (size_t i = 0; i < json_count(conditions); i++)
-		if (text_equal(json_get_string(json_at(conditions, i), "type"), "Ready"))
-			return json_get_string(json_at(conditions, i), "message");
-	return "";
-}
-
 /* What another one has taken over stays out: nobody is to read that it is back. */
 Test(expiry, one_that_is_followed_says_so_when_its_time_is_over)
 {
@@ -244,7 +234,8 @@ Test(expiry, one_that_is_followed_says_so_when_its_time_is_over)
 	cr_assert_str_eq(world_group(run.world, "web"), "subnet-b1");
 	cr_assert_str_eq(status("status.phase"), "Restored");
 	cr_assert_str_eq(world_phase(run.world, "next"), "Holding");
-	cr_assert(strstr(ready_message(), "stays out for ZonalEvacuation next"), "%s", ready_message());
+	cr_assert(strstr(run_message(&run, "Ready"), "stays out for ZonalEvacuation next"), "%s",
+	          run_message(&run, "Ready"));
 }
 
 /* Whoever waits for observedGeneration, as GitOps does, is not to wait for ever. */

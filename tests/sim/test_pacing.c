@@ -270,15 +270,6 @@ static size_t first_waiting_node(void)
 	return i;
 }
 
-static const char *reconciling(void)
-{
-	const struct json *conditions = json_path(world_evacuation(run.world, "out"), "status.conditions");
-	for (size_t i = 0; i < json_count(conditions); i++)
-		if (text_equal(json_get_string(json_at(conditions, i), "type"), "Reconciling"))
-			return json_get_string(json_at(conditions, i), "message");
-	return "";
-}
-
 Test(pacing, all_nodes_are_tainted_at_once_and_the_status_says_what_waits)
 {
 	add(4, 4);
@@ -294,8 +285,10 @@ Test(pacing, all_nodes_are_tainted_at_once_and_the_status_says_what_waits)
 	const char *waiting = name_of(&nodes, first_waiting_node());
 	cr_assert_str_eq(run_state(&run, waiting), "Applied");
 	assert_reason(waiting, "batch 2 of 2 begins at 2026-01-02T04:");
-	cr_assert(strstr(reconciling(), "EksNode: batch 1 of 2, the next at 2026-01-02T04:"), "%s", reconciling());
-	cr_assert(strstr(reconciling(), "AutoScalingGroup: batch 1 of 2, the next at"), "%s", reconciling());
+	cr_assert(strstr(run_message(&run, "Reconciling"), "EksNode: batch 1 of 2, the next at 2026-01-02T04:"), "%s",
+	          run_message(&run, "Reconciling"));
+	cr_assert(strstr(run_message(&run, "Reconciling"), "AutoScalingGroup: batch 1 of 2, the next at"), "%s",
+	          run_message(&run, "Reconciling"));
 	unsigned writes = world_calls(run.world, "PATCH zonalevacuations/status");
 	unsigned calls = world_calls(run.world, "*");
 	run_for(&run, 4 * MINUTE_MS);

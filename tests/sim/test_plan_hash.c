@@ -6,52 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run.h"
-
-static struct run run;
-static struct arena arena;
-static const char *before;
-
-static void begin(uint64_t seed)
-{
-	run_init(&run, seed);
-	arena_init(&arena, "test", 256 * 1024 * 1024);
-	run_add_every_kind(&run);
-	before = world_fingerprint(run.world, &arena);
-}
-
-static void setup(void)
-{
-	begin(29);
-}
-
-static void teardown(void)
-{
-	run_done(&run);
-	arena_done(&arena);
-}
+#include "planning.h"
 
 TestSuite(plan_hash, .init = setup, .fini = teardown, .timeout = 600);
-
-static const char *hash(void)
-{
-	const char *value = json_string(run_status(&run, "planHash"));
-
-	return value != NULL ? arena_string(&arena, value) : "";
-}
-
-static const char *plan(void)
-{
-	run_plan(&run);
-	cr_assert_str_neq(hash(), "");
-	return hash();
-}
-
-/* Longer than a resync takes to come. */
-static void look_again(void)
-{
-	run_for(&run, 6 * MINUTE_MS);
-}
 
 /* The same object. */
 static void evacuate_as(const char *asked)
